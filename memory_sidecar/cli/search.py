@@ -106,22 +106,10 @@ def search(
         here = call.services.project_of(call.cwd)
         remembered = MemoryQuery(text=text, top_k=top_k, prefers=here, **options)
         return show_memories(call, agent, remembered)
-    codebase = call.codebase
     asked = CodeQuery(
         text=text, top_k=top_k, filter=within.filter(call), one_per_file=files, **options
     )
-    if wait_fresh_ms is not None:
-        codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
-    if asked.explain:
-        note_team(call)  # first: once its server answers again, it is searched, too
-    hits = call.mask(
-        call.services.questions.ask_and_log(
-            Asked.CODE,
-            call.default_agent,
-            text,
-            lambda: codebase.search(asked, reporter=call.reporter),
-        )
-    )
+    hits = call.mask(_search_code(call, asked, wait_fresh_ms))
     if not call.wants_json:
         shown = HitView(
             question=text,
@@ -135,6 +123,21 @@ def search(
         for name, freshness in fresh.items():
             call.reporter.notice(f"{name}: {_describe_freshness(freshness)}")
     return call.show_hits(hits, (), room=asked.max_tokens)
+
+
+def _search_code(call: Call, asked: CodeQuery, wait_fresh_ms: int | None) -> list[CodeHit]:
+    """Search code, once every save is indexed if the caller waits for that; log the question."""
+    codebase = call.codebase
+    if wait_fresh_ms is not None:
+        codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
+    if asked.explain:
+        note_team(call)  # first: once its server answers again, it is searched, too
+    return call.services.questions.ask_and_log(
+        Asked.CODE,
+        call.default_agent,
+        asked.text,
+        lambda: codebase.search(asked, reporter=call.reporter),
+    )
 
 
 def _describe_freshness(freshness: Freshness) -> str:
@@ -157,22 +160,31 @@ class HitView:
     full: bool  # whole chunks
     only_files: bool
 
+    def path(self, source: str, filename: str, lines: str = "") -> list[Styled]:
+        """Return `filename` from the working directory, behind its source's name if wanted."""
+        named = [Styled(f"{source}  ", DIM)] if self.names_source else []
+        return [*named, self.places.at(source, filename, lines)]
+
 
 def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     """Return the lines that show `hits`, best first."""
     if shown.only_files:
-        return [call.line(*_path(shown, hit.source, hit.filename)) for hit in hits]
+        return [call.line(*shown.path(hit.source, hit.filename)) for hit in hits]
     stems, names = stems_of(shown.question), names_in(shown.question)
     lines: list[str] = []
     for hit in hits:
         code = visible(hit.code).split("\n")
-        if shown.full:
-            part = Excerpt(0, tuple(code))
-        else:
+        part = Excerpt(0, tuple(code))
+        if not shown.full:
             part = excerpt(code, stems, around=names.row_in(hit))
-        lines.append(_heading(call, hit, shown, name_of(hit, code, part)))
-        if hit.copies:
-            lines.append(_copies(call, hit, shown))
+        what = name_of(hit, code, part)
+        score = f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}"
+        where = shown.path(hit.source, hit.filename, hit.location)
+        lines.append(call.line(*where, f"  {what}" if what else "", Styled(score, DIM)))
+        for first in hit.copies[:1]:
+            more = f" and {len(hit.copies) - 1} more" if len(hit.copies) > 1 else ""
+            where = shown.path(first.source, first.filename, first.location)
+            lines.append(call.line(Styled("  also in ", DIM), *where, Styled(more, DIM)))
         if hit.explain:
             lines.append(call.line(f"  {explanation_line(hit.explain)}"))
         drawn = (
@@ -182,28 +194,6 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
             lines.append(call.line(Styled(GUTTER.format(number), DIM)) + line.rstrip())
         lines.append("")
     return lines
-
-
-def _path(shown: HitView, source: str, filename: str, lines: str = "") -> list[Styled]:
-    """Return `filename` relative to the working directory, behind its source's name if wanted."""
-    named = [Styled(f"{source}  ", DIM)] if shown.names_source else []
-    return [*named, shown.places.at(source, filename, lines)]
-
-
-def _heading(call: Call, hit: CodeHit, shown: HitView, what: str) -> str:
-    return call.line(
-        *_path(shown, hit.source, hit.filename, hit.location),
-        *([f"  {what}"] if what else []),
-        Styled(f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}", DIM),
-    )
-
-
-def _copies(call: Call, hit: CodeHit, shown: HitView) -> str:
-    """Return a line that names the near-identical chunks of `hit`."""
-    first = hit.copies[0]
-    path = _path(shown, first.source, first.filename, first.location)
-    more = f" and {len(hit.copies) - 1} more" if len(hit.copies) > 1 else ""
-    return call.line(Styled("  also in ", DIM), *path, Styled(more, DIM))
 
 
 def _highlight(
