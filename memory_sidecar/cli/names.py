@@ -21,7 +21,7 @@ from memory_sidecar.code import directory, navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import names_around, outline_depths, outline_file
-from memory_sidecar.code.impact import Alteration, changed_files
+from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
@@ -292,6 +292,13 @@ def impact(
     if diff and not altered:
         call.reporter.notice("no lines are changed by what was read, or it is no unified diff")
         return call.show([], ())
+    changed += _alterations(call, altered)
+    found = ask_code(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
+    return show_references(call, found)
+
+
+def _alterations(call: Call, altered: Iterable[ChangedFile]) -> Iterator[Alteration]:
+    """Yield the files of a diff that sources contain; a notice names one that none does."""
     outside = []
     for file in altered:
         if (path := _path_of(call.cwd, file.path, is_gone=file.is_gone)) is None:
@@ -299,13 +306,11 @@ def impact(
         if place := find_place(call, path):
             now = _path_of(call.cwd, file.moved_to) if file.moved_to else None
             _, moved_to = (now and find_place(call, now)) or ("", "")
-            changed.append(Alteration(*place, file, moved_to))
+            yield Alteration(*place, file, moved_to)
         else:
             outside.append(str(path))
     if outside:
         call.reporter.notice(f"no source contains {name_first(outside, 1)}")
-    found = ask_code(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
-    return show_references(call, found)
 
 
 def _path_of(folder: Path, path: str, *, is_gone: bool = False) -> Path | None:
