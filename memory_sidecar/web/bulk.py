@@ -74,8 +74,8 @@ def change(visit: Visit) -> Done:
     text = _report(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
     lines = ("\t".join((each.agent, each.hash, each.path, before)) for each, before in done)
     fields = {"action": action, action: value, "done": "\n".join(lines)}
-    undo = fields | {"as": visit.text("as"), "to": visit.came_from}
-    return Done(visit.came_from, Flash(text, "/memories/bulk/undo" if done else "", undo))
+    undo = "/memories/bulk/undo" if done else ""
+    return Done(visit.came_from, visit.undoable(text, undo, **fields))
 
 
 def undo(visit: Visit) -> Done:
@@ -153,9 +153,8 @@ def _archive(visit: Visit) -> Done:
         count += len(gone)
     if left := sum(map(len, seen.values())) - count:
         visit.notice(f"{left} changed in the meantime and stay")
-    undo = {"batch": ",".join(batches), "as": visit.text("as"), "to": visit.came_from}
-    text = _report(visit, count, "archived")
-    return Done(visit.came_from, Flash(text, "/memories/restore" if batches else "", undo))
+    text, undo = _report(visit, count, "archived"), "/memories/restore" if batches else ""
+    return Done(visit.came_from, visit.undoable(text, undo, batch=",".join(batches)))
 
 
 def _action(visit: Visit) -> tuple[str, str]:

@@ -156,19 +156,14 @@ def supersede(visit: Visit) -> Done:
 
 
 def archive(visit: Visit) -> Done:
-    agent = visit.text("agent")
     try:
         gone = _memories(visit).remove(visit.text("path"), if_hash=visit.text("hash"))
     except Conflict as error:
         raise Conflict(
             f"{visit.text('path')} has changed in the meantime", hint="this is how it is now"
         ) from error
-    flash = Flash(
-        f"{gone.path} lies in the archive",
-        "/memories/restore",
-        {"batch": f"{agent} {gone.batch}", "as": visit.text("as"), "to": visit.came_from},
-    )
-    return Done(visit.came_from, flash)
+    text, batch = f"{gone.path} lies in the archive", f"{visit.text('agent')} {gone.batch}"
+    return Done(visit.came_from, visit.undoable(text, "/memories/restore", batch=batch))
 
 
 def restore(visit: Visit) -> Done:

@@ -69,10 +69,9 @@ def mark_right(visit: Visit) -> Done:
     """Record that a hit answers the question."""
     asked, of, place = _judged_hit(visit)
     JudgedSet(visit.services, visit).add(visit.text("q"), asked, of, place)
-    fields = {name: visit.text(name) for name in ("q", "kind", "of", "place", "to")}
-    return Done(
-        visit.came_from, Flash(f"{place} is right for this question", "/search/wrong", fields)
-    )
+    fields = {name: visit.text(name) for name in ("q", "kind", "of", "place")}
+    text = f"{place} is right for this question"
+    return Done(visit.came_from, visit.undoable(text, "/search/wrong", **fields))
 
 
 def unmark_right(visit: Visit) -> Done:

@@ -117,6 +117,13 @@ class Visit:
         to, view = self.text("to"), "/".join(self.path.split("/")[:2])
         return to if to.startswith(view) else self.to(view)
 
+    def undoable(self, text: str, undo: str, **fields: str) -> Flash:
+        """Return the message of a change with the form, sent to `undo`, that takes it back.
+
+        The form leads back to where this change was made from, seen by the same agent.
+        """
+        return Flash(text, undo, fields | {"as": self.text("as"), "to": self.came_from})
+
     # What may be seen
 
     @cached_property

@@ -108,6 +108,8 @@ def test_what_was_right_is_kept_and_taken_back(served, reader):
     shown = reader.get(fields["to"]).text
     assert "shop/cart.py is right for this question" in shown
     assert "✓ right" in shown
+    reader.post("/search/right", fields | {"as": "architect"})
+    assert '<input type="hidden" name="as" value="architect">' in reader.get(fields["to"]).text
     kept = served.services.data_dir.root / "questions" / "queries.jsonl"
     assert json.loads(kept.read_text("utf-8"))["relevant"] == ["shop/cart.py"]
     elsewhere = fields | {"to": "//elsewhere.example"}
