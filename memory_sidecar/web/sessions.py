@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -59,15 +60,6 @@ def show_one(visit: Visit) -> View:
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
-    whole = visit.text("whole")  # the key of the one part that is shown uncut
-    messages = [(f"m{number}", each) for number, each in enumerate(read.messages)]
-    snippets = [(f"s{number}", each) for number, each in enumerate(session.code_snippets)]
-    stop = visit.offset + PAGE_ROWS
-    most = len(str(document)) if whole else MAX_SHOWN
-    chosen = (
-        [each for each in messages if each[0] == whole] if whole else messages[visit.offset : stop]
-    )
-    shown, _ = mask_document(chosen)
     return View(
         template="session.html",
         title=read.called or session.session_id,
@@ -77,29 +69,47 @@ def show_one(visit: Visit) -> View:
             "around": _around(visit.services, agent, read),
             "promotion": promotion,  # what would be remembered, if that is asked
         },
-        more={
-            "session": session,
-            "clock": spoken_date,
-            "whole": whole,
-            "most": most,
-            "items": most // MAX_TITLE,
-            "is_long": len(str(session.summary)) > most,
-            "snippets": [
-                (
-                    key,
-                    len(each.code) > most,
-                    " · ".join(filter(None, (each.file_path, each.description))) or each.language,
-                    list(enumerate(coloured_lines(each.code[:most], each.language or "text"), 1)),
-                )
-                for key, each in snippets[: None if whole else SNIPPETS]
-                if (key == whole if whole else visit.page == 1)
-            ],
-            "further": [] if whole or visit.page > 1 else snippets[SNIPPETS:],
-            "messages": shown,
-            "message_count": len(messages),
-            "has_more": not whole and len(messages) > stop,
-        },
+        more={"session": session, "clock": spoken_date, **_shown_parts(visit, read, session)},
     )
+
+
+def _shown_parts(visit: Visit, read: Session, session: Session) -> dict[str, Any]:
+    """Return the page of messages, the snippets, and how much is shown of each part.
+
+    `session`: as `read`, masked and without messages. The part that the parameter `whole` names, if
+    any, is shown alone and uncut.
+    """
+    whole = visit.text("whole")
+    most = sys.maxsize if whole else MAX_SHOWN
+    stop = visit.offset + PAGE_ROWS
+    messages = [(f"m{number}", each) for number, each in enumerate(read.messages)]
+    snippets = [(f"s{number}", each) for number, each in enumerate(session.code_snippets)]
+    if whole:
+        chosen = [each for each in messages if each[0] == whole]
+        cut, further = [each for each in snippets if each[0] == whole], []
+    else:
+        chosen = messages[visit.offset : stop]
+        first = snippets if visit.page == 1 else []
+        cut, further = first[:SNIPPETS], first[SNIPPETS:]
+    return {
+        "whole": whole,
+        "most": most,
+        "items": most // MAX_TITLE,
+        "is_long": len(str(session.summary)) > most,
+        "snippets": [
+            (
+                key,
+                len(each.code) > most,
+                " · ".join(filter(None, (each.file_path, each.description))) or each.language,
+                list(enumerate(coloured_lines(each.code[:most], each.language or "text"), 1)),
+            )
+            for key, each in cut
+        ],
+        "further": further,
+        "messages": mask_document(chosen)[0],
+        "message_count": len(messages),
+        "has_more": not whole and len(messages) > stop,
+    }
 
 
 def _around(services: Services, name: str, session: Session) -> dict[str, Any]:
