@@ -59,9 +59,6 @@ class CodeHit:
     copies: Annotated[tuple[Copy, ...], about("near-identical ones that it stands for")] = ()
     explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
     freshness: Annotated[Freshness, about("with --explain")] | UnsetType = UNSET
-    uri: (
-        Annotated[str, about("as a resource of the MCP server, which alone gives it")] | UnsetType
-    ) = UNSET
 
 
 class Cut(list[T]):
