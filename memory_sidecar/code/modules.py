@@ -47,17 +47,19 @@ class ModuleFinder:
         """
         found: set[int] = set()
         seen = {at.id}
-        left = self._named(at, module)
-        for file in left:  # grows while it is iterated
-            if file.id in seen or len(seen) > MAX_FILES:
-                continue
-            seen.add(file.id)
-            if file.id in defining:
-                found.add(file.id)
-                continue
-            onward = {each for name in names for each in self.modules_of(name, file)}
-            for each in onward or self.modules_of(_STAR, file):
-                left += self._named(file, each)
+        left = [(at, module)]
+        for around, named in left:  # grows while it is iterated
+            for file in self._named(around, named):
+                if len(seen) > MAX_FILES:
+                    return found
+                if file.id in seen:
+                    continue
+                seen.add(file.id)
+                if file.id in defining:
+                    found.add(file.id)
+                    continue
+                onward = {each for name in names for each in self.modules_of(name, file)}
+                left += [(file, each) for each in onward or self.modules_of(_STAR, file)]
         return found
 
     def _named(self, at: NamedFile, module: str) -> list[NamedFile]:

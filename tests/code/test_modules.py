@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.code.modules import MAX_FILES, ModuleFinder
 from tests.code.trees import hits_in, write_tree
 
 TAX = "export class Tax {\n  static add() {}\n}\n"
@@ -68,3 +69,23 @@ def test_an_import_is_of_the_file_that_its_path_leads_to(exact, line, uses):
 
 def test_a_class_that_a_module_is_required_as_is_used_by_its_name(exact):
     assert exact("old/lib/Cart.js:1") == ["old/lib/Cart.js:2", "old/shop.js:3"]
+
+
+def test_a_file_that_exports_hundreds_of_others_is_not_gone_through_for_each_import(
+    tmp_path, monkeypatch
+):
+    asked = []
+
+    class Counting(ModuleFinder):
+        def _named(self, at, module):
+            asked.append(module)
+            return super()._named(at, module)
+
+    monkeypatch.setattr("memory_sidecar.code.candidates.ModuleFinder", Counting)
+    files = {f"ts/t{n}.ts": "import { go } from '../all'\n\ngo()\n" for n in range(20)}
+    files |= {f"ts/u{n}.ts": f"export const u{n} = 1\n" for n in range(300)}
+    files |= {f"ts/go{n}.ts": "export function go() {}\n" for n in range(2)}
+    files["all.ts"] = "".join(f"export * from './{path}'\n" for path in files)
+    write_tree(tmp_path / "shop", files)
+    assert len(hits_in(tmp_path / "shop")("refs", "ts/go0.ts:1")) >= 20
+    assert len(asked) < 20 * (MAX_FILES + 5)
