@@ -27,11 +27,11 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index import lacks
 from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending
 from memory_sidecar.index.index_run import Embed, index_sources
-from memory_sidecar.index.lacks import index_missing, known_and_missing, notice_lacks
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import known_sources, scanned_sources
 from memory_sidecar.index.requests import Urgency
@@ -72,7 +72,7 @@ class Database(Generic[S]):
         self.builder = builder
         self.models = models
         self.questions = QuestionEmbedder(models, remedy=remedy)
-        self._notice_lacks = partial(notice_lacks, called=called, remedy=remedy)
+        self._notice_lacks = partial(lacks.notice_lacks, called=called, remedy=remedy)
         self._has_compared_files = False  # with the rows, since this process began
         self._until_s: dict[tuple[int, str], float] = {}  # by generation and source: `_patience_s`
         self._make_owner = partial(
@@ -232,10 +232,12 @@ class Database(Generic[S]):
     def complete(self, reporter: Reporter) -> None:
         """Index the sources without rows; see `snapshot`."""
         with self.open().reading() as connection:
-            known, missing = known_and_missing(self.file, connection, self.sources(), reporter)
+            known, missing = lacks.known_and_missing(
+                self.file, connection, self.sources(), reporter
+            )
         if missing:
-            patience_s = self._patience_s(reporter, [each.name for each in missing])
-            index_missing(self.owner, known, missing, reporter, patience_s=patience_s)
+            wait_s = self._patience_s(reporter, [each.name for each in missing])
+            lacks.index_missing(self.owner, known, missing, reporter, patience_s=wait_s)
 
     def begin_waiting(self, reporter: Reporter) -> None:
         """Begin the time that questions wait for first rows; `reporter` asks others before this."""
@@ -278,31 +280,32 @@ class Database(Generic[S]):
         wanted: Collection[str] = (),
         embeds: bool = False,
     ) -> Iterator[tuple[S, Connection]]:
-        """Yield the store and one commit of it to read, with rows of all `sources` (default: its).
+        """Yield the store and one commit of it, and say what it lacks of `sources` (default: its).
 
-        Sources without rows are indexed first, with their vectors if the caller `embeds`. A process
-        that watches the sources waits for that only if no source in `wanted` (none: any) has rows
-        yet, once for MISSING_PATIENCE_S, and never for vectors. Notices say what is incomplete.
+        Sources without rows are indexed first, with vectors if the caller `embeds`. A process that
+        watches waits once, for MISSING_PATIENCE_S, for the first scan of those `wanted`, if any.
         """
         sources = self.sources() if sources is None else sources
+        asked = [each for each in sources if not wanted or each.name in wanted]
         with ExitStack() as stack:
             store = self.open()
             connection = stack.enter_context(store.reading())
-            known, missing = known_and_missing(self.file, connection, sources, reporter)
-            if missing:
+            known, missing = lacks.known_and_missing(self.file, connection, sources, reporter)
+            first = {each.name for each in asked} - scanned_sources(connection)
+            if missing or (self.is_watching and first):
                 stack.close()
-                index_missing(
+                lacks.index_missing(
                     self.owner,
                     known,
                     missing,
                     reporter,
+                    unscanned=first,
                     wanted=wanted,
                     embeds=embeds,
-                    patience_s=self._patience_s(reporter, [each.name for each in missing]),
+                    patience_s=self._patience_s(reporter, first.union(s.name for s in missing)),
                 )
                 store = self.open()
                 connection = stack.enter_context(store.reading())
-            asked = [each for each in sources if not wanted or each.name in wanted]
             self._notice_lacks(asked, known_sources(connection), reporter, live=self.follow())
             yield store, connection
 
@@ -340,7 +343,7 @@ class Database(Generic[S]):
         others = [source for source in self.sources() if source.name not in names]
         store = self.open()
         with store.reading() as connection:
-            known, missing = known_and_missing(self.file, connection, others, reporter)
+            known, missing = lacks.known_and_missing(self.file, connection, others, reporter)
         for name in known - names - {source.name for source in others}:
             store.forget_source(name)
         self.owner.watch(*asked, *missing)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memory_sidecar.core.errors import CannotWrite, NotFound, PathRefused, StoreBusy
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, name_all
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.index_run import index_sources
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import SourceState, known_sources
+from memory_sidecar.index.report import SourceState, known_sources, scanned_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.index.watched import LiveState
+
+REST_S = 2.0  # how long a question waits for the other rows of a source that has some
+POLL_S = 0.05
 
 
 def known_and_missing(
@@ -44,17 +48,20 @@ def index_missing(
     reporter: Reporter,
     *,
     patience_s: float,
+    unscanned: Collection[str] = (),
     wanted: Collection[str] = (),
     embeds: bool = False,
 ) -> None:
-    """Have `owner` index `missing` sources, as `Database.snapshot` says; `known` have rows.
+    """Have `owner` index `missing` sources, as `Database.snapshot` says; `known` were begun.
 
-    Waits for another process for `patience_s`, and so long for the rows in one that watches.
+    Waits for another process for `patience_s`, and so long for the rows in one that watches, which
+    waits for the first scan of the sources `unscanned`, too.
     """
     owner.watch(*missing)
     is_watching = owner.loop.runs_in_background
     has_rows = not set(known).isdisjoint(wanted or known)
     if is_watching and (has_rows or not patience_s):
+        _await_scans(owner, unscanned, patience_s)
         for source in missing:
             if (live := owner.states().get(source.name)) and live.error:
                 reporter.notice(f"{source.name} cannot be indexed: {live.error}")
@@ -114,3 +121,27 @@ def notice_lacks(
         f" `{remedy}` ends it",
     )
     notice(late, "being rescanned: answering from the last state")
+
+
+def _await_scans(owner: Owner[Any], names: Collection[str], patience_s: float) -> None:
+    """Wait for the first scan of the watched sources `names`, or for an error, for `patience_s`.
+
+    No longer than REST_S once each has rows.
+    """
+    waited = [each for each in owner.watched_sources() if each.source.name in names]
+    now_s = began_s = time.monotonic()
+    while now_s < began_s + patience_s:
+        with owner.file.open().reading() as connection:
+            done = scanned_sources(connection)
+            if now_s > began_s + REST_S:
+                done |= _with_rows(connection)
+        if done.issuperset(each.source.name for each in waited if not each.error):
+            return
+        time.sleep(POLL_S)
+        now_s = time.monotonic()
+
+
+def _with_rows(connection: Connection) -> set[str]:
+    """Return the names of the sources that have files."""
+    has_file = "SELECT name FROM sources WHERE EXISTS (SELECT 1 FROM files WHERE source = name)"
+    return set(column(connection, has_file))

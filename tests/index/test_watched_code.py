@@ -25,6 +25,7 @@ from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
@@ -32,6 +33,7 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import Applier
 from memory_sidecar.index.document import BuildError
+from memory_sidecar.index.report import scanned_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
 from memory_sidecar.index.watched import DEBOUNCE_MS, WORTH_SAYING
@@ -1044,3 +1046,22 @@ def test_a_disk_that_hangs_keeps_no_other_source_waiting(
         eventually(lambda: files_with(codebase, "zebra") == {"new.py"})
     finally:
         goes_on.set()
+
+
+def test_a_question_waits_for_the_first_rows_of_each_source_that_it_asks(
+    codebase, live, tmp_path, monkeypatch
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "new.py").write_text("def zebra(): pass\n")
+    begun, goes_on, _ = held_builds(monkeypatch, lambda builder, _: True)
+    codebase.registry.add(second)
+    live.follow()
+    assert begun.wait(DEADLINE_S)
+
+    def looked_for(connection: Connection) -> set[str]:
+        goes_on.set()
+        return scanned_sources(connection)
+
+    monkeypatch.setattr("memory_sidecar.index.lacks.scanned_sources", looked_for)
+    assert files_with(codebase, "zebra") == {"new.py"}
