@@ -100,12 +100,12 @@ def notice_lacks(
     for source in asked:
         if (state := known.get(source.name)) is None:
             continue
+        watched = live.get(source.name)
         if not state.scanned_at:
             begun.append(source.name)
         elif not state.chunker:
             rebuilt.append(source.name)
-        watched = live.get(source.name)
-        if state.scanned_at and watched and watched.is_unscanned:
+        elif watched and watched.is_unscanned:
             late.append(source.name)
         if problem := watched.problem if watched else problem_of(source):
             reporter.notice(f"{problem}: answering from what was indexed of {source.name}")

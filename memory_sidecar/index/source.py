@@ -98,8 +98,8 @@ def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Not
     scan, rules = _scan(applier, scope, manifest)
     if under is None and not (scan.files or scope.full or builder.trusts_empty_root):
         require_rows_unneeded(source, store, scope.seen)
-    if made_by is None:
-        _reset_state(applier)
+    if made_by is None or (made_by != version and around is None):
+        _begin_anew(applier, made_by, notice)
     for path in builder.outdated_paths(manifest):
         manifest[path] = replace(manifest[path], fingerprint="")
     found = differences(scan, manifest, everything=scope.full or made_by != version)
@@ -168,16 +168,26 @@ def _made_by(applier: Applier) -> str | None:
     return known.chunker if known.state_id == state.paired_with else None
 
 
-def _reset_state(applier: Applier) -> None:
-    """Begin an empty CocoIndex state, so that this pass writes the rows of every file again."""
-    with suppress(Exception):  # the state may have been deleted while it was open
-        applier.close()
-    applier.state.clear()
-    source, state_id = applier.source, secrets.token_hex(16)
-    applier.store.begin_source(
-        source.name, root=source.root, state_id=state_id, chunker=applier.builder.version
-    )
-    applier.state.pair(state_id)
+def _begin_anew(applier: Applier, made_by: str | None, notice: Notice) -> None:
+    """Note that this pass writes the rows of every file again, whatever may interrupt it.
+
+    Else a later pass of the builder `made_by` would take those of this one for its own. Where that
+    is None, as CocoIndex's state does not belong to the rows, begins an empty one.
+    """
+    source, version, state = applier.source, applier.builder.version, applier.state
+    state_id = state.paired_with
+    if made_by is None:
+        with suppress(Exception):  # the state may have been deleted while it was open
+            applier.close()
+        state.clear()
+        state_id = secrets.token_hex(16)
+    elif made_by:
+        text = f"{source.name} was indexed by another version: rebuilding it"
+        _log.info("%s (%s, this one is %s)", text, made_by, version)
+        notice(text)
+    applier.store.begin_source(source.name, root=source.root, state_id=state_id, chunker=version)
+    if made_by is None:
+        state.pair(state_id)
 
 
 def _stamps(manifest: Mapping[str, ManifestEntry]) -> dict[str, Stamp]:

@@ -349,8 +349,11 @@ def test_another_chunker_version_chunks_anew(
     monkeypatch.setattr(flow.CodeBuilder, "version", "next")
     monkeypatch.setattr("memory_sidecar.code.document.CHUNKER_VERSION", "next")
     reopened = make_codebase()
+    said = "project was indexed by another version: rebuilding it"
     assert reopened.index([project], reporter=notices).files_processed == 8
+    assert notices.said == [said]
     assert reopened.index([project], reporter=notices).files_processed == 0
+    assert notices.said == [said]
 
 
 # Models

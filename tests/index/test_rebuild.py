@@ -113,6 +113,30 @@ def test_an_interrupted_rebuild_answers_as_before_and_goes_on(make_codebase, pro
     assert notices.said == []
 
 
+def test_rows_of_two_versions_are_of_one_again_whichever_was_interrupted(
+    make_codebase, project, monkeypatch, notices
+):
+    def fingerprints():
+        return {
+            path: entry.fingerprint
+            for path, entry in codebase.data.open().manifest("project").items()
+        }
+
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    before = fingerprints()
+    with monkeypatch.context() as newer:
+        newer.setattr(code_flow.CodeBuilder, "version", "next")
+        newer.setattr("memory_sidecar.code.document.CHUNKER_VERSION", "next")
+        with pytest.raises(Interrupted):
+            codebase.index([project], reporter=Interrupting())
+    assert fingerprints() != before
+    code_answers(codebase, notices)
+    assert notices.has("project is being rebuilt: answering from what was indexed before")
+    codebase.index([project], reporter=Silent())
+    assert fingerprints() == before
+
+
 def test_a_lost_state_costs_no_answer(make_codebase, project, data_dir, halfway):
     codebase = make_codebase()
     codebase.index([project], reporter=Silent())
