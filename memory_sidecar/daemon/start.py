@@ -55,15 +55,21 @@ def start_daemon(
 
     Returns `None` if its state or socket cannot be created, or if it runs out of reach. `say` is
     called in the latter case, when another process is waited for, and with `says_starting` when
-    ours is. Raises DaemonUnreachable with the end of the log.
+    ours is. Raises DaemonUnreachable with the end of the log, or if this installation is gone.
     """
     if _is_out_of_reach(data_dir):
         say(OUT_OF_REACH.format(data_dir))
         return None
-    with suppress(OSError):  # the folder or the lock cannot be created
+    try:
         Tree(data_dir, is_own=True).make("state")
         return _start(data_dir, environ, say, says_starting=says_starting)
-    return None
+    except OSError as error:  # the folder or the lock cannot be created
+        if os.access(sys.executable, os.X_OK):
+            return None
+        raise DaemonUnreachable(  # to a process that lives on, as that of an MCP server
+            f"{sys.executable} was removed or moved, so no daemon can be started",
+            hint="install memory-sidecar again, and start this process again",
+        ) from error
 
 
 def _start(

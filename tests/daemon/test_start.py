@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon import start
 from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.start import spawn_daemon, start_daemon
@@ -73,6 +74,12 @@ def test_the_place_of_a_daemon_that_has_ended_is_taken(tmp_path, running, spawne
         running.release()
         assert start_for(tmp_path) == []
     assert len(spawned) == 2
+
+
+def test_a_process_whose_installation_was_removed_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv/bin/python"))
+    with pytest.raises(DaemonUnreachable, match="venv/bin/python was removed or moved"):
+        start_for(tmp_path)
 
 
 @pytest.mark.parametrize("failing", ["os.pipe", "subprocess.Popen"])
