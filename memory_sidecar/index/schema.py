@@ -187,7 +187,7 @@ def version_of(connection: apsw.Connection, path: Path, schema: Schema) -> int:
     if version > schema.version:
         raise StoreNewer(
             f"{path} has schema {version}, this version knows {schema.version}",
-            hint="update memory-sidecar, or name another file with --db",
+            hint=f"update memory-sidecar, or delete {path}*: it is made anew from the files",
         )
     return int(version)
 

@@ -93,7 +93,7 @@ def test_a_newer_schema_is_refused_and_left(run, db, command):
     before = db.read_bytes()
     done = run(*command, "--json")
     assert (done.status, done.error["code"]) == (1, "store_newer")
-    assert "update memory-sidecar" in done.error["hint"]
+    assert done.error["hint"].startswith(f"update memory-sidecar, or delete {db}*")
     assert db.read_bytes() == before
 
 
