@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from memory_sidecar.chunking.syntax import has_query, load_query
+from memory_sidecar.chunking.syntax import has_query, load_query, text_of
 
 # Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
 _MODULE = re.compile(r"(?<![^/\\:])([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
@@ -79,7 +79,7 @@ def _is_required(alias: Alias, by: tree_sitter.Node, data: bytes) -> bool:
     module is the class in it, no alias: `const Cart = require('./cart')`.
     """
     is_class = alias.is_of_module and is_capital(alias.alias, data)
-    return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class
+    return text_of(data, by) in ("alias", "require") and not is_class
 
 
 def file_paths(
@@ -107,13 +107,13 @@ def modules_of_imports(
         return {n: "global" for n in starts if _GLOBAL_USING.search(data, max(0, n - 200), n)}
     if language not in _WITH_MODULES:
         return {}
-    found = {a.name.start_byte: _text(data, a.module) for a in aliases.values() if a.module}
+    found = {a.name.start_byte: text_of(data, a.module) for a in aliases.values() if a.module}
     waiting: list[int] = []
     for node in sorted(imports, key=attrgetter("start_byte")):
         if node.type not in _PATHS_OF_MODULES:
             waiting.append(node.start_byte)
             continue
-        path = _text(data, node)
+        path = text_of(data, node)
         for at in (*waiting, node.start_byte):
             found.setdefault(at, path)
         waiting = []
@@ -134,15 +134,11 @@ class AliasMeaning(NamedTuple):
 
 
 def meaning_of_alias(data: bytes, alias: Alias, language: str) -> AliasMeaning:
-    name = last_part(_text(data, alias.name), language)
+    name = last_part(text_of(data, alias.name), language)
     if alias.is_of_module:
         return AliasMeaning("", "", name)
-    module = last_part(_text(data, alias.module), language) if alias.module else ""
+    module = last_part(text_of(data, alias.module), language) if alias.module else ""
     return AliasMeaning(name, module, name)
-
-
-def _text(data: bytes, node: tree_sitter.Node) -> str:
-    return data[node.start_byte : node.end_byte].decode(errors="replace")
 
 
 def last_part(path: str, language: str) -> str:

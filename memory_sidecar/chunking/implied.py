@@ -8,6 +8,8 @@ from typing import Literal
 
 import tree_sitter
 
+from memory_sidecar.chunking.syntax import text_of
+
 _CLASSES = frozenset(
     f"{kind}_declaration" for kind in ("class", "struct", "record", "record_struct", "enum")
 )
@@ -35,7 +37,7 @@ def implied_names(
     Also of `@tokens`, and the macros of `data` that are blank in `spelled`, which was parsed.
     """
     for node in captures.get("suffixed", ()):
-        yield f"{_text(data[slice(*node.byte_range)])}Attribute", node.start_point.row, "type"
+        yield f"{text_of(data, node)}Attribute", node.start_point.row, "type"
     for node in captures.get("chained", ()):
         keyword = _KEYWORD.search(data, *node.byte_range)
         if keyword and (name := _class_called(node, keyword[1], data)):
@@ -49,7 +51,7 @@ def implied_names(
         if spelled[start] == _BLANK:
             row += data.count(b"\n", counted, start)
             counted = start
-            yield _text(macro[1]), row, "call" if macro[2] else "other"
+            yield macro[1].decode(), row, "call" if macro[2] else "other"
 
 
 def _tokens(
@@ -63,7 +65,7 @@ def _tokens(
             if token[1] and token[1] not in skipped:
                 row += data.count(b"\n", counted, token.start())
                 counted = token.start()
-                yield _text(token[1]), row, "call" if token[2] else "other"
+                yield token[1].decode(), row, "call" if token[2] else "other"
 
 
 def _class_called(node: tree_sitter.Node, keyword: bytes, data: bytes) -> str:
@@ -77,8 +79,4 @@ def _class_called(node: tree_sitter.Node, keyword: bytes, data: bytes) -> str:
     if keyword != b"this":
         named = next((each for each in owner.children if each.type in _BASES), None)
     name = named and _TYPE.match(data, *named.byte_range)
-    return _text(name[1]) if name else ""
-
-
-def _text(name: bytes) -> str:
-    return name.decode(errors="replace")
+    return name[1].decode() if name else ""

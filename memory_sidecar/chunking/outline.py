@@ -36,7 +36,14 @@ from memory_sidecar.chunking.captures import (
     word_of,
 )
 from memory_sidecar.chunking.references import Reference, find_references, has_references
-from memory_sidecar.chunking.syntax import bare_byte, has_grammar, has_query, load_query, parse
+from memory_sidecar.chunking.syntax import (
+    bare_byte,
+    has_grammar,
+    has_query,
+    load_query,
+    parse,
+    text_of,
+)
 
 _MAX_DEPTH = 50  # code written by people nests less; garbage can nest by the thousand
 _MAX_PATH = 1_000  # characters; each definition inside has them, too
@@ -175,7 +182,7 @@ def _drop_inner_names(data: bytes, found: dict[int, _Match]) -> None:
     for key in inner:
         body = found[key].body
         if body and (around := outer.get(body[0].start_byte)) is not None:
-            is_module = _text(data, found[around].name) == "module.exports"
+            is_module = text_of(data, found[around].name) == "module.exports"
             del found[around if is_module else key]
 
 
@@ -289,7 +296,7 @@ def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str
 
 def _names(data: bytes, match: _Match) -> tuple[str, str]:
     """Return the bare name and the part of the path: `add` and `Cart.add` for `Cart::add`."""
-    text = _text(data, match.name)
+    text = text_of(data, match.name)
     if match.node.type == "command":  # `alias ll='ls -l'`
         text = text[: max(text.find("="), 0)]
     if not text.isidentifier() and match.name.type != "word":  # of Bash: `log::warn`
@@ -306,14 +313,8 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
             return text, ".".join((*owners, text))
         text = text.replace("::", ".")
     if match.owner:
-        return text, f"{_text(data, match.owner[0])}.{text}"
+        return text, f"{text_of(data, match.owner[0])}.{text}"
     return text, f"{match.prefix}.{text}" if match.prefix else text
-
-
-def _text(data: bytes, node: tree_sitter.Node) -> str:
-    # `Node.text` would be slow: it calls the callback that the tree was parsed by again.
-    start, stop = node.byte_range
-    return data[start:stop].decode(errors="replace")
 
 
 def _head(data: bytes, match: _Match, leads: Leads) -> tuple[tuple[int, int], ...]:

@@ -148,6 +148,12 @@ def load_query(language: str, folder: str = "") -> tree_sitter.Query:
     return tree_sitter.Query(grammar(language), _query_text(language, folder))
 
 
+def text_of(data: bytes, node: tree_sitter.Node) -> str:
+    """Return the text of a node. `Node.text` is slow: it asks the callback that gave the data."""
+    start, stop = node.byte_range
+    return data[start:stop].decode(errors="replace")
+
+
 def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
     """Return the first byte of a `name` without its owner: `add` of `Cart::add<int>`."""
     while inner := name.child_by_field_name("name") if name.type in _NAMED_WITH else None:

@@ -124,13 +124,14 @@ def _omitted_files(connection: Connection, source: str) -> Iterator[Omitted]:
 
 def _omitted_by_rule(root: Path, ignored: list[str], excludes: Excludes) -> Iterator[Omitted]:
     """Group `ignored` paths, folders with a trailing slash, by the rule that ignores them."""
-    by_rule: dict[str, list[str]] = {}
-    for path in ignored:
+
+    def rule_of(path: str) -> str:
         is_folder = path.endswith("/")
         rule = rule_for(root, path.rstrip("/"), is_folder=is_folder, excludes=excludes)
-        by_rule.setdefault(str(rule) if rule else "a rule of git", []).append(path)
-    for rule_text, paths in by_rule.items():
-        yield Omitted(rule_text, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))
+        return str(rule) if rule else "a rule of git"
+
+    for rule, paths in by_key((rule_of(path), path) for path in ignored).items():
+        yield Omitted(rule, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))
 
 
 def _ignored_paths(source: Source, scan: Scan) -> Iterator[str]:

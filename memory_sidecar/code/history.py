@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memory_sidecar.code.commits import NONE_READ, Commit, read_commits
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import Clock, system_clock
@@ -119,9 +120,10 @@ def history_boosts(
     limit = DEPTH if asked == sizes.keys() else None
     ids, bm25 = keyword_scores(connection, COMMITS, keywords, limit=limit)
     shares = dict(zip(ids.tolist(), keyword_share(bm25).tolist(), strict=True))
-    parts: dict[File, list[tuple[float, str]]] = {}
-    for commit, source, subject, path, weight in _changed_files(connection, list(shares), asked):
-        parts.setdefault((source, path), []).append((weight * shares[commit], subject))
+    parts = by_key(
+        ((source, path), (weight * shares[commit], subject))
+        for commit, source, subject, path, weight in _changed_files(connection, list(shares), asked)
+    )
     return {file: _boost_from(each, sizes[file[0]]) for file, each in parts.items()}
 
 

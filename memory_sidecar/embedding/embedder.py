@@ -2,7 +2,7 @@
 
 A model is loaded when it is first used, and freed when idle. All threads share one single-threaded
 session, and so one copy of the weights, and embed one text a call: on a CPU a batch of one is the
-fastest, as nothing is padded, and a text gives the same bits whatever it is embedded with. Queries
+fastest, as nothing is padded, and a text gives the same bits beside any other texts. Queries
 go first: the embedding of passages pauses between two texts while a query is embedded.
 """
 
@@ -48,22 +48,19 @@ class OnDemand(ABC, Generic[Model]):
     def is_loaded(self) -> bool:
         return self._model is not None
 
-    def load(self) -> None:
-        """Load the model now. Raises ModelCorrupt if its files are damaged."""
-        self._loaded()
-
-    def unload(self) -> None:
-        """Free the model's memory; calls under way finish, the next one loads it again."""
-        with self._loading:
-            self._model = None
-
-    def _loaded(self) -> Model:
+    def load(self) -> Model:
+        """Return the model, loaded at the first call. Raises ModelCorrupt for damaged files."""
         self.used_at = time.monotonic()
         with self._loading:
             if self._model is None:
                 self._model = self._load()
                 trim()  # of 20 MB that reading the model took
             return self._model
+
+    def unload(self) -> None:
+        """Free the model's memory; calls under way finish, the next one loads it again."""
+        with self._loading:
+            self._model = None
 
     @abstractmethod
     def _load(self) -> Model:
@@ -115,7 +112,7 @@ class OnnxModel:
     """
 
     def __init__(self, folder: Path, model_file: str) -> None:
-        """Raises whatever ONNX Runtime or the tokenizer make of files that are none."""
+        """Raises any kind of exception for damaged files: ONNX Runtime's have no common base."""
         import onnxruntime
 
         self._tokenizer = _tokenizer_in(folder)
@@ -205,7 +202,7 @@ class Embedder(OnDemand[OnnxModel]):
     ) -> None:
         """`threads` embed passages in parallel; 0 means one for every core that may be used.
 
-        With `gate`, passages also pause for whatever else goes through it.
+        With `gate`, passages also pause for the queries of others that go through it.
         """
         super().__init__()
         self.files = files
@@ -224,7 +221,7 @@ class Embedder(OnDemand[OnnxModel]):
         return self._vector_of(text[:MAX_CHARACTERS])
 
     def _embed_question(self, text: str) -> Floats:
-        model = self._loaded()
+        model = self.load()
         with self._gate.query():
             vector = _embed(model, QUERY_PREFIX + text)
         vector.flags.writeable = False  # it is kept for the next who asks the same
@@ -240,7 +237,7 @@ class Embedder(OnDemand[OnnxModel]):
         """
         if not texts:
             return np.empty((0, self.files.dimension), dtype=np.float32)
-        model = self._loaded()
+        model = self.load()
 
         def embed_when_free(text: str) -> Floats:
             self._gate.pass_through()
@@ -315,7 +312,7 @@ class Reranker(OnDemand[OnnxModel]):
             return list(told)
 
     def _score(self, question: str, text: str) -> float:
-        return _judge(self._loaded(), question, text)
+        return _judge(self.load(), question, text)
 
     def _load(self) -> OnnxModel:
         try:

@@ -68,7 +68,7 @@ class _Table:
     """
 
     def __init__(self, weights: Path, tokens: int) -> None:
-        """Raises whatever a file that is none of these makes of it."""
+        """Raises any kind of exception for a file with another content."""
         with weights.open("rb") as file:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         numbers = _read_safetensors(self._file)
@@ -109,7 +109,7 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
 
         A text without a token gets zeros. Calls `between` between two batches. Raises ModelCorrupt.
         """
-        tokenizer, table = self._loaded()
+        tokenizer, table = self.load()
         vectors = np.zeros((len(texts), STATIC_DIMENSION), np.float32)
         for at in range(0, len(texts), _AT_ONCE):
             if at:
@@ -139,7 +139,7 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
 
 
 def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: _Table) -> None:
-    """Fill `vectors`, one row of zeros for each of `texts`, with sums of whatever length."""
+    """Fill `vectors`, one row of zeros for each of `texts`, with sums of any length."""
     whole = [readable(text[:MAX_STATIC_CHARACTERS]) for text in texts]
     if len(whole) == 1:  # a question: the threads of batches, made by the first, go behind it
         encodings = [tokenizer.encode(whole[0], add_special_tokens=False)]
