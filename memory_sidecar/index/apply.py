@@ -219,8 +219,8 @@ class Applier:
                 is_stopped=self._is_ending,
             )
             engine.start()
+            self._engine = engine  # first: left open, no later engine could open the state
             self.state.note_made()
-            self._engine = engine
             self._crashes = CrashLog(self.state.folder, "in_flight")
         return self._engine
 

@@ -121,6 +121,23 @@ def test_a_disk_that_fails_under_the_engine_costs_a_notice_that_names_the_file(
     assert notices.has(f"not indexed yet: {state} cannot be read or written: Input/output error")
 
 
+def test_a_disk_that_fails_once_the_engine_is_open_leaves_it_usable(
+    make_agent, folder, notices, monkeypatch
+):
+    def fail(state: EngineState) -> NoReturn:
+        raise OSError(errno.EIO, "Input/output error")
+
+    write_memory(folder, "kept.md", "Kept as it is.")
+    assert paths(make_agent()) == ["kept.md"]
+    write_memory(folder, "added.md", "Came with a pull.")
+    agent = make_agent()
+    with monkeypatch.context() as failing:
+        failing.setattr(EngineState, "note_made", fail)
+        assert paths(agent, notices) == ["kept.md"]
+    assert notices.has("Input/output error")
+    assert paths(agent) == ["added.md", "kept.md"]
+
+
 def test_a_disk_that_fails_after_a_memory_is_written_costs_a_notice(make_agent, folder, notices):
     def fail() -> NoReturn:
         raise OSError(errno.EIO, "Input/output error", str(folder))
