@@ -25,7 +25,7 @@ from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError
 from memory_sidecar.core.groups import by_key
-from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.paths import OWN_FOLDERS, StorePaths
 from memory_sidecar.core.results import Reporter, about, name_first, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of, is_full
 from memory_sidecar.core.times import system_clock
@@ -109,6 +109,9 @@ def _data_dir(root: Path) -> Check:
         return Check(check, False, f"{there} cannot be written", f"{error.strerror}; {hint}")
     if there != root:
         return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
+    folders = filter(os.path.isdir, map(root.joinpath, OWN_FOLDERS))
+    if denied := [each for each in folders if not os.access(each, os.R_OK | os.X_OK)]:
+        return Check(check, False, f"{denied[0]} cannot be read", "check its permissions")
     if remote_folders(root, [""]):
         hint = "use it on one machine at a time: two would damage its databases"
         return Check(check, True, f"{root} can be written; it lies on a network drive", hint)

@@ -314,6 +314,13 @@ def test_a_data_directory_on_a_drive_that_is_not_there_is_told(run, data_dir, mo
     assert f"{data_dir} is no folder" in [each["text"] for each in wrong(done)]
 
 
+def test_memories_that_may_not_be_read_are_a_fault(run, data_dir, monkeypatch):
+    run("store", "Use SQLite.")
+    closed, access = data_dir / "knowledge", os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
+    assert [each["text"] for each in wrong(run("doctor", "--json"))] == [f"{closed} cannot be read"]
+
+
 def test_the_doubts_about_memories_name_a_command_that_lists_them(run, data_dir):
     long_ago = {"created_at": "2010-01-01", "updated_at": "2010-01-01"}
     write_memory(data_dir / "knowledge" / "bob", "one.md", **long_ago)
