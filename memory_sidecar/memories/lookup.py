@@ -166,6 +166,11 @@ def list_statuses(connection: Connection) -> list[str]:
     return column(connection, "SELECT DISTINCT status FROM memories WHERE status <> ''")
 
 
+def list_projects(connection: Connection) -> list[str]:
+    """List the projects that memories are of."""
+    return column(connection, "SELECT DISTINCT project FROM memories WHERE project <> ''")
+
+
 def skip_reason(connection: Connection, path: str) -> str:
     """Return why the file at `path`, with or without its suffix, was not indexed; "" if it was."""
     reasons = column(

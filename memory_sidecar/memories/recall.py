@@ -25,6 +25,7 @@ from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import MemoryRows, asking, list_memories
 from memory_sidecar.memories.lookup import (
     list_categories,
+    list_projects,
     list_statuses,
     list_tags,
     list_used_categories,
@@ -110,6 +111,7 @@ class Recall:
             ("is in the category", wanted.category, list_used_categories, folded),
             ("has the tag", wanted.tags, list_tags, str),
             ("has the status", wanted.statuses, list_statuses, str.lower),
+            ("is of the project", wanted.project, list_projects, str),
         ):
             values = list(filter(None, [asked] if isinstance(asked, str) else asked))
             if not values:

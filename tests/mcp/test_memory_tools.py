@@ -370,6 +370,14 @@ def test_a_tag_or_status_that_no_memory_has_is_said(newcomer):
     assert paths(given(newcomer, "query_memories", status="proven", tags=["tool:"])) == [path]
 
 
+def test_a_project_that_no_memory_is_of_is_said(newcomer):
+    path = remember(newcomer, project="till")
+    for asked in ({"tool": "search_memories", "query": "payments"}, {"tool": "query_memories"}):
+        told = given(newcomer, **asked, project="til")
+        assert told["notices"] == ["no memory is of the project til: there is till"]
+        assert paths(given(newcomer, **asked, project="till")) == [path]
+
+
 def test_a_category_that_there_is_not_is_said_and_one_that_leads_out_refused(newcomer):
     remember(newcomer)
     for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):
