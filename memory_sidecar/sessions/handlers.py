@@ -43,7 +43,7 @@ from memory_sidecar.sessions.files import (
     new_path,
     unknown_session,
 )
-from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
+from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions, noting_unknown
 from memory_sidecar.sessions.merge import merge_documents
 from memory_sidecar.sessions.model import Required, SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Memvid, entry_document
@@ -147,7 +147,7 @@ class Sessions:
                 judge=judge,
             )
 
-        found = self._read(answer, *corpora)
+        found = self._read(answer, query.filter, *corpora)
         if not found and Required.of(query.text).has_any:
             self._reporter.notice("without quotes and * all words of the query only rank")
         return found
@@ -159,7 +159,8 @@ class Sessions:
         return self._read(
             lambda _, connection: list_sessions(
                 connection, wanted, self.agent.deletions(), limit=limit, offset=offset
-            )
+            ),
+            wanted,
         )
 
     def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
@@ -297,8 +298,8 @@ class Sessions:
             return session_id
         return sole_match(session_id, self._files.ids_starting_with(session_id)) or session_id
 
-    def _read(self, ask: Ask[list[T]], *embedded: Corpus) -> list[T]:
-        """Ask `ask` of one commit of the database; [] with a notice if there is no session."""
+    def _read(self, ask: Ask[list[T]], wanted: SessionFilter, *embedded: Corpus) -> list[T]:
+        """Ask `ask` of one commit of the database; [] with a notice if no session is `wanted`."""
         if not self.has_any():
             name = self.agent.name
             self._reporter.notice(
@@ -306,7 +307,8 @@ class Sessions:
                 "saves one"
             )
             return []
-        return self.agent.answer(ask, self._reporter, *embedded)
+        told = noting_unknown(ask, wanted, self._reporter)
+        return self.agent.answer(told, self._reporter, *embedded)
 
     def _complete(
         self, document: Mapping[str, Any], *, resumes: bool

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.short_names import MAX_NAMED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted, first_present
+from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import indexed_tokens, stems_of, unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
@@ -20,6 +24,8 @@ from memory_sidecar.sessions.documents import normalise_project_path, project_ha
 from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter, Summary
 from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
+
+T = TypeVar("T")
 
 CORPUS_OF: dict[HitKind, Corpus] = {
     HitKind.SUMMARY: SUMMARIES,
@@ -180,6 +186,31 @@ _SHOWN = {
     HitKind.SNIPPET: "SELECT id, session_id, code, concat_ws(char(10), file_path, description),"
     " NULL, created_at FROM code_snippets WHERE id IN (SELECT value FROM json_each(?))",
 }
+
+
+def noting_unknown(ask: Ask[list[T]], wanted: SessionFilter, reporter: Reporter) -> Ask[list[T]]:
+    """Return `ask` with a notice, where it finds nothing, of what in `wanted` no session has."""
+
+    def answer(store: DerivedStore, connection: Connection) -> list[T]:
+        found = ask(store, connection)
+        for notice in () if found else _unknown_values(connection, wanted):
+            reporter.notice(notice)
+        return found
+
+    return answer
+
+
+def _unknown_values(connection: Connection, wanted: SessionFilter) -> Iterator[str]:
+    project, topics = SessionFilter(project=wanted.project), SessionFilter(topics=wanted.topics)
+    for has, part, asked, names in (
+        ("is of the project", project, wanted.project, "project FROM sessions WHERE project <> ''"),
+        ("has the topic", topics, ", ".join(wanted.topics), "topic FROM topics"),
+    ):
+        condition, values = _condition(part)
+        has_any = column(connection, f"SELECT 1 FROM sessions s WHERE {condition} LIMIT 1", values)
+        if not has_any and (known := column(connection, f"SELECT DISTINCT {names}")):
+            nearest = sorted(known, key=lambda each: (not each.startswith(asked), each))
+            yield f"no session {has} {asked}: there is {', '.join(nearest[:MAX_NAMED])}"
 
 
 def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:

@@ -595,6 +595,20 @@ def test_an_empty_query_is_wrong_usage(several):
         several.find("  ")
 
 
+def test_a_project_or_topic_that_no_session_has_is_said(episodes):
+    episodes.save("a", "Refresh the token", project_path="/srv/shop", topics=["auth"])
+    for wanted, told in (
+        (SessionFilter(project="shp"), "no session is of the project shp: there is shop"),
+        (SessionFilter(topics=("oauth",)), "no session has the topic oauth: there is auth"),
+    ):
+        assert episodes.sessions.list_sessions(wanted) == []
+        assert episodes.sessions.search(SessionQuery(text="token", filter=wanted)) == []
+        assert [each for each in episodes.notices.said if "no session" in each] == [told, told]
+        episodes.notices.said.clear()
+    assert episodes.sessions.list_sessions(SessionFilter(project="shop", topics=("auth",)))
+    assert episodes.notices.said == []
+
+
 def test_where_no_session_was_saved_there_are_no_hits(episodes, root):
     (root / "2026-03").mkdir(parents=True)
     assert not episodes.sessions.has_any()
