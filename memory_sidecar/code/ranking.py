@@ -111,24 +111,15 @@ def rank_hybrid(
     `at_lines`: the rows of the chunks that hold the lines which the question names, in their order.
     `words`: each word's share of the question's idf, and the chunks that hold it.
     """
-    known = ~np.isnan(candidates.cosine)
-    static = np.nan_to_num(candidates.static)
-    # A chunk without a model vector yet counts as an average candidate, better or worse by its
-    # static vector.
-    average = 0.0
-    if known.any():
-        average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
+    nothing = np.zeros(len(candidates.ids))
     boosts = _file_boosts(candidates, question, path_terms, defining)
-    is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
-    level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
+    is_aside = sum((boosts[kind] for kind in question.asides), nothing) < 0
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
-    by_arms = {
-        "cosine": np.nan_to_num(candidates.cosine),
-        "assumed": np.where(known, 0.0, average),
-        "static": np.where(known, STATIC_BESIDE, STATIC_ALONE) * static,
-        "keyword": question.keyword_weight * _above_level(candidates.keyword, is_aside, level_rank),
-    }
-    relevance: Scores = sum((by_arms | boosts).values(), np.zeros(len(known)))
+    level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
+    by_words = question.keyword_weight * _above_level(candidates.keyword, is_aside, level_rank)
+    by_vectors, full_vectors = _by_vectors(candidates)
+    by_arms = {**by_vectors, "keyword": by_words}
+    relevance: Scores = sum((by_arms | boosts).values(), nothing)
     boosts["same_file"] = _same_file_boosts(relevance, candidates.file_numbers)
     relevance += boosts["same_file"]
     if "tests" in question.asides:  # after the above: a file is about what its tests are about
@@ -136,8 +127,7 @@ def rank_hybrid(
         boosts["tests"] = boosts["tests"] + penalty
         relevance += penalty
     summands = by_arms | boosts
-    best_cosine = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)
-    full = best_cosine + question.keyword_weight + NAME_WEIGHT
+    full = full_vectors + question.keyword_weight + NAME_WEIGHT
     named = {
         "exact_symbol": np.array([each.is_name for each in defining], np.bool_),
         "exact_path": at_named_path[candidates.file_numbers],
@@ -148,6 +138,24 @@ def rank_hybrid(
     scores, steps = _scores(share, named, candidates.file_numbers, at_lines[:LEADING_LINES])
     ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
     return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
+
+
+def _by_vectors(candidates: Candidates) -> tuple[dict[str, Scores], float]:
+    """Return what each candidate has by its vectors, (n,) each, and what a full match has by them.
+
+    One without a vector of the model counts as an average one, better or worse by its static one.
+    """
+    known, static = ~np.isnan(candidates.cosine), np.nan_to_num(candidates.static)
+    average, full = 0.0, STATIC_ALONE * static.max(initial=0.0)
+    if known.any():
+        average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
+        full = 1.0
+    by_vectors = {
+        "cosine": np.nan_to_num(candidates.cosine),
+        "assumed": np.where(known, 0.0, average),
+        "static": np.where(known, STATIC_BESIDE, STATIC_ALONE) * static,
+    }
+    return by_vectors, full
 
 
 def _scores(
