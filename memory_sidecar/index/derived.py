@@ -22,7 +22,14 @@ import apsw
 
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.core.sqlite import column, connect, give_back_free_pages, is_reusable, snapshot
+from memory_sidecar.core.sqlite import (
+    column,
+    connect,
+    give_back_free_pages,
+    is_reusable,
+    named_errors,
+    snapshot,
+)
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.report import SourceState, known_sources
 from memory_sidecar.index.schema import (
@@ -85,16 +92,21 @@ class DerivedStore(ABC):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file was not deleted, replaced or emptied since it was opened."""
-        with suppress(OSError):
+        """Whether the file was not deleted, replaced or emptied since it was opened.
+
+        Raises OSError if that cannot be told: a disk that fails for a moment costs no rebuild.
+        """
+        try:
             found = os.stat(self.path)  # noqa: PTH116  half the time
-            return found.st_size > 0 and os.path.samestat(self._file, found)
-        return False
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return found.st_size > 0 and os.path.samestat(self._file, found)
 
     def require_in_place(self) -> None:
-        """Raise StoreCorrupt unless `is_in_place`."""
-        if not self.is_in_place:
-            raise _taken_away(self.path)
+        """Raise StoreCorrupt unless `is_in_place`, and CannotWrite if that cannot be told."""
+        with named_errors(self.path):
+            if not self.is_in_place:
+                raise _taken_away(self.path)
 
     def rest(self) -> None:
         """Close every idle connection; the next use opens new ones."""

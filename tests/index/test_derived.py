@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from memory_sidecar.chunking.chunk import chunk_text
 from memory_sidecar.code.document import CodeDocument, findable, head_of
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.errors import StoreCorrupt
+from memory_sidecar.core.errors import CannotWrite, StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
@@ -55,6 +58,19 @@ def test_a_document_comes_with_the_vectors_that_are_known_and_queues_for_the_oth
     assert counts == (2, 0)
     assert len(vectors_of(store)) == 1
     assert [each.text for each in next_pending(store, 10)] == list(other.embedded_texts)
+
+
+def test_a_disk_that_fails_for_a_moment_damages_no_database(store, monkeypatch):
+    store.write([document("a.py", "def a(): pass\n")])
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "stat", fail)
+        with pytest.raises(CannotWrite, match=r"codebase\.sqlite cannot be read or written"):
+            store.require_in_place()
+    store.require_in_place()
 
 
 def test_the_vectors_that_are_read_again_are_those_of_the_table(store):
