@@ -48,7 +48,8 @@ class EngineState:
     @property
     def paired_with(self) -> str:
         """The id that the state shares with the rows of its source, "" for none."""
-        return self._id.read_bytes().decode("ascii", "replace") if self._id.is_file() else ""
+        with named_errors(self._id):
+            return self._id.read_bytes().decode("ascii", "replace") if self._id.is_file() else ""
 
     @property
     def is_empty(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory_sidecar.core.errors import StoreCorrupt
+from memory_sidecar.core.errors import StoreCorrupt, as_sidecar_error
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Time, about, name_first
 from memory_sidecar.core.times import Clock, iso_utc
@@ -212,7 +212,7 @@ class WatchedSource:
             self._interrupt()
             raise
         except Exception as error:
-            self._fail(str(error) or type(error).__name__)
+            self._fail(str(as_sidecar_error(error, hint="")))
             raise
         self._succeed(
             refreshed,

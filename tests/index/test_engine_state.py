@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
+from memory_sidecar.core.errors import CannotWrite
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.engine import Engine
@@ -37,6 +39,18 @@ def test_a_state_that_is_whole_or_not_there_is_fine(state, tmp_path):
     check_state(state)
     assert is_unmade(tmp_path)
     check_state(tmp_path)
+
+
+def test_an_id_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    state = EngineState(tmp_path)
+    state.pair("one")
+
+    def fail(_path: Path) -> NoReturn:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))  # as reading says it: of no file
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(CannotWrite, match="state_id cannot be read or written"):
+        _ = state.paired_with
 
 
 @pytest.mark.parametrize("size", [0, 20, 4_096, 10_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -270,6 +271,21 @@ def test_a_source_that_is_indexed_again_has_no_error_to_show(source, clock):
     watched.error = "no room left"
     assert watched.state(None).error == "no room left"
     assert watched.state(FilesUnderWay(1, 2, 0.0, None)).error == ""
+
+
+def test_what_the_system_refused_is_told_without_its_number(source, clock):
+    watched = watched_source(source, CodeBuilder(source, settings=Settings()), clock)
+
+    def fail() -> PassResult:
+        raise OSError(errno.EIO, "Input/output error", "/data/state_id")
+
+    watched.begin(lambda: (), everything=True)
+    with pytest.raises(OSError, match="Input/output error"):
+        watched.record(fail, None, clock=system_clock)
+    assert (
+        watched.state(None).error == "/data/state_id cannot be read or written: Input/output error"
+    )
+    watched.close()
 
 
 @pytest.mark.parametrize("error", [Stopped("ended early"), DiskFull("no room", hint="")])
