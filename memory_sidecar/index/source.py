@@ -182,7 +182,7 @@ def _begin_anew(applier: Applier, made_by: str | None, notice: Notice) -> None:
         state.clear()
         state_id = secrets.token_hex(16)
     elif made_by:
-        text = f"{source.name} was indexed by another version: rebuilding it"
+        text = f"rebuilding {source.name}, which another version indexed"
         _log.info("%s (%s, this one is %s)", text, made_by, version)
         notice(text)
     applier.store.begin_source(source.name, root=source.root, state_id=state_id, chunker=version)

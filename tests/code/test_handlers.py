@@ -349,7 +349,7 @@ def test_another_chunker_version_chunks_anew(
     monkeypatch.setattr(flow.CodeBuilder, "version", "next")
     monkeypatch.setattr("memory_sidecar.code.document.CHUNKER_VERSION", "next")
     reopened = make_codebase()
-    said = "project was indexed by another version: rebuilding it"
+    said = "rebuilding project, which another version indexed"
     assert reopened.index([project], reporter=notices).files_processed == 8
     assert notices.said == [said]
     assert reopened.index([project], reporter=notices).files_processed == 0
