@@ -24,6 +24,7 @@ WINDOW_S = 10.0  # of the latest work, which a pace is taken over
 SHORTEST_S = 0.25  # in which enough is done for a pace
 VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"
+MAX_COUNTS = 4096  # of tables and words that are remembered of one commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +162,24 @@ def database_bytes(path: Path) -> int:
 _counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
 
 
-def row_count(connection: Connection, table: str) -> int:
-    """Count the rows of `table`; on a read-only connection once for each commit."""
+def counts_of_commit(connection: Connection) -> dict[str, int]:
+    """Return what was counted in the commit that `connection` sees, to add to; some is forgotten.
+
+    Empty for a connection that may write.
+    """
     counts: dict[str, int] = {}
     if connection.readonly("main"):
         version: Any = connection.pragma("data_version")
         of_version, known = _counts.get(connection, (None, counts))
-        if version == of_version:
+        if version == of_version and len(known) < MAX_COUNTS:
             counts = known
         _counts[connection] = version, counts
+    return counts
+
+
+def row_count(connection: Connection, table: str) -> int:
+    """Count the rows of `table`; on a read-only connection once for each commit."""
+    counts = counts_of_commit(connection)
     if table not in counts:
         counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
         counts[table] = int(counted)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
+import apsw
 import pytest
 
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.sqlite import connect
-from memory_sidecar.index.keyword import BM25_HALF, keyword_scores, keywords_of, stems_of
+from memory_sidecar.index.keyword import (
+    BM25_HALF,
+    document_frequencies,
+    keyword_scores,
+    keywords_of,
+    stems_of,
+)
 from memory_sidecar.index.schema import open_current
 from memory_sidecar.index.words import (
     MAX_PHRASE_WORDS,
@@ -168,6 +175,14 @@ def test_stopwords_count_only_when_nothing_else_is_there(connection):
 def test_words_of_most_chunks_are_left_out_beside_rare_ones(connection):
     # "py" is in no body; "os" is rare, and nothing is common enough to go.
     assert set(keywords_of(connection, CHUNKS, "import os").terms) == {"import", "os"}
+
+
+def test_words_are_counted_again_after_a_commit(connection):
+    assert document_frequencies(connection, CHUNKS, ["os", "zzz"]) == (7, {"os": 1, "zzz": 0})
+    writer = apsw.Connection(connection.filename)
+    writer.execute("INSERT INTO chunk_words (rowid, body, symbols, path) VALUES (8, 'os', '', '')")
+    writer.close()
+    assert document_frequencies(connection, CHUNKS, ["os", "zzz"]) == (7, {"os": 2, "zzz": 0})
 
 
 def test_coverage_is_the_share_of_weight_that_is_there(connection):
