@@ -1,4 +1,4 @@
-"""An in-memory map from chunks to their files, which filters and rankings ask for thousands.
+"""An in-memory map from chunks to their files and names, which each question asks for hundreds.
 
 It follows the database by the ids of chunks, which only grow: each reader adds the chunks of its
 snapshot beyond the last id known. Deleted chunks stay in it, so it says where a chunk lies, not
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from shlex import quote
@@ -125,14 +125,15 @@ class Directory:
     ids: Ids  # ascending
     file_numbers: FileNumbers  # the place in `files` of each chunk's file
     files: ChunkFiles  # perhaps more than these chunks need
+    names: Sequence[str]  # of each chunk, perhaps of more: column `symbols`, NUL, and its scope
 
-    def numbers_of(self, ids: Ids) -> FileNumbers | None:
-        """Return the file number of each of `ids`; `None` if not all of them are known.
+    def places_of(self, ids: Ids) -> Ids | None:
+        """Return the place in `ids` of each chunk; `None` if not all of them are known.
 
         A directory that was first read in a newer snapshot may lack chunks of an older one.
         """
         at, known = locate(ids, self.ids)
-        return self.file_numbers[at] if known.all() else None
+        return at if known.all() else None
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:
         """Return the chunks in files that satisfy `wanted`, ascending. Raises UsageError."""
@@ -158,6 +159,7 @@ class ChunkDirectory:
         self._count = 0
         self._ids: Ids = np.empty(0, np.int64)
         self._file_numbers: FileNumbers = np.empty(0, np.int32)
+        self._names: list[str] = []
         self._files = ChunkFiles()
 
     def read(self, connection: apsw.Connection) -> Directory:
@@ -170,7 +172,8 @@ class ChunkDirectory:
                 self._rebuild_if_mostly_deleted(connection)
             # Another reader's snapshot may have had more.
             end = int(np.searchsorted(self._ids[: self._count], newest, side="right"))
-            return Directory(self._ids[:end], self._file_numbers[:end], self._files)
+            numbers = self._file_numbers[:end]
+            return Directory(self._ids[:end], numbers, self._files, self._names)
 
     def unload(self) -> None:
         """Free the memory; the next reader reads all chunks again."""
@@ -178,18 +181,22 @@ class ChunkDirectory:
             self._clear()
 
     def _add(self, connection: apsw.Connection, last: int) -> None:
-        ids, numbers = array("q"), array("i")
+        ids, numbers, names = array("q"), array("i"), list[str]()
         before, number = None, 0
-        for chunk_id, *file in connection.execute(
-            "SELECT id, source, filename, language FROM code_chunks WHERE id > ? ORDER BY id",
+        known: dict[str, str] = {}  # half of the chunks define nothing, or what others do
+        for chunk_id, named, *file in connection.execute(
+            "SELECT id, symbols || char(0) || scope, source, filename, language FROM code_chunks"
+            " WHERE id > ? ORDER BY id",
             (last,),
         ):
             if file != before:  # the chunks of a file stand together
                 before, number = file, self._files.number_of(ChunkFile(*file))
             ids.append(chunk_id)
             numbers.append(number)
+            names.append(known.setdefault(named, named))
         start, self._count = self._count, self._count + len(ids)
         self._reserve(self._count)
+        self._names += names
         self._ids[start : self._count] = ids
         self._file_numbers[start : self._count] = numbers
 

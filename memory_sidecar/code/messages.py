@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.words import QUESTION_WORD, plain_words
 
 MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
@@ -27,7 +26,7 @@ _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 # In a path, an address, a time or a qualified name: these stand in no template.
 _VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
-_PLACEHOLDER_START = re.compile(r"[%{$\\]")  # or that of an escape
+_PLACEHOLDER_START = re.compile(r"[%{$#\\]")  # or that of an escape
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
 )
@@ -56,18 +55,17 @@ def without_values(text: str) -> str:
     return others if len(plain_words(others)) >= MIN_MESSAGE_WORDS else text
 
 
-def words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:
-    """Return how many words of one line of `text` the string templates in each chunk make, by id.
+def lines_to_make(text: str) -> list[tuple[str, float]]:
+    """Return the lines of the message `text`, each with the words that templates must make of it.
 
-    0 where no line is made well enough.
+    Lines of few words are left out.
     """
-    lines = [
+    return [
         (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * len(line.split())))
         for reading in readings(text.lower())
         for line in reading.splitlines()[:MAX_LINES]
         if len(plain_words(line)) >= MIN_MESSAGE_WORDS
     ]
-    return {each.chunk_id: _most_words(lines, each.chunk.code) for each in chunks} if lines else {}
 
 
 def best_makers(words_made: Mapping[int, int]) -> list[int]:
@@ -77,17 +75,17 @@ def best_makers(words_made: Mapping[int, int]) -> list[int]:
     return found if most and len(found) <= MAX_MESSAGE_CHUNKS else []
 
 
-def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
-    """Return how many words of one line the string templates in `code` make at most.
+def words_made(lines: Sequence[tuple[str, float]], code: str) -> int:
+    """Return how many words of one of `lines_to_make` the string templates in `code` make at most.
 
-    `lines`: each with the number of words below which a match counts 0.
+    0 where no line is made well enough.
     """
     text = "\n".join(line for line, _ in lines)
     strings = [string[1:-1] for string in _STRING.findall(code.lower()) if " " in string]
     templates = [_fixed_parts(string, text) for string in strings]
     if not any(templates):
         return 0
-    matched = [(_words_made(line, templates), least) for line, least in lines]
+    matched = [(_most_words(line, templates), least) for line, least in lines]
     return max(words if words >= least else 0 for words, least in matched)
 
 
@@ -97,16 +95,16 @@ def _fixed_parts(string: str, text: str) -> Sequence[str] | None:
     None for most of those whose parts do not all stand in `text`.
     """
     whole = string.strip()
-    if not _PLACEHOLDER_START.search(whole):
-        return [whole] if whole in text else None
-    first = whole.partition(" ")[0]
-    if first.isalpha() and first not in text:
+    first = _PLACEHOLDER_START.split(whole, 1)[0]
+    if first.rstrip() not in text:
         return None
+    if first == whole:
+        return [whole]
     parts = _PLACEHOLDER.split(_ESCAPED_QUOTE.sub(r"\1", whole))
     return [part for part in map(str.strip, parts) if part]
 
 
-def _words_made(line: str, templates: Iterable[Sequence[str] | None]) -> int:
+def _most_words(line: str, templates: Iterable[Sequence[str] | None]) -> int:
     """Return the most words of `line` that a run of adjacent templates makes, one after another.
 
     `templates`: the fixed parts of each, as `_fixed_parts`. One of a single word does not count.

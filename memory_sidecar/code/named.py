@@ -23,16 +23,17 @@ from memory_sidecar.code.messages import (
     MAX_MESSAGE_CHUNKS,
     MIN_WORDS_IN_ASIDE,
     best_makers,
+    lines_to_make,
     message_phrase,
     readings,
     without_values,
-    words_made_of,
+    words_made,
 )
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
 from memory_sidecar.code.question import LOOKS_LIKE_NAME, Question
-from memory_sidecar.code.rows import CodeRows
-from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.code.rows import ChunkText, CodeRows
+from memory_sidecar.code.store import split_symbols
 from memory_sidecar.index.ids import distinct
 from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
 from memory_sidecar.index.words import MAX_PHRASE_WORDS, plain_words
@@ -57,7 +58,7 @@ class Defining(NamedTuple):
 
     bits: int = 0  # the words of the question that its names match, see `Question.match_bits`
     is_name: bool = False  # whether one of these is a name in the question
-    symbols: Sequence[str] = ()
+    symbols: str = ""  # as `split_symbols` takes them
     scope: str = ""
 
 
@@ -74,11 +75,13 @@ class NamedChunks:
     def definitions_in(
         self, ids: Sequence[int], question: Question, rows: CodeRows
     ) -> dict[int, Defining]:
-        """Return what each chunk defines of what `question` asks for; deleted ones are left out."""
+        """Return what each chunk defines of what `question` asks for."""
+        named = self.names if self.names.symbols else None
         return {
             each: Defining(
-                question.match_bits(" ".join(symbols)),
-                each in self.qualified or self.names.are_defined_by(symbols, scope),
+                question.match_bits(symbols),
+                each in self.qualified
+                or (named is not None and named.are_defined_by(split_symbols(symbols), scope)),
                 symbols,
                 scope,
             )
@@ -163,7 +166,7 @@ def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
         return []
     ids = rows.phrase_chunks(" ".join(words[-MAX_PHRASE_WORDS:]), MAX_PHRASE_CHUNKS)
     exact = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
-    holding = [each.chunk_id for each in rows.read(ids) if exact.search(each.chunk.code)]
+    holding = [each.chunk_id for each in rows.texts_of(ids) if exact.search(each.code)]
     return ids if holding and len(ids) == MAX_PHRASE_CHUNKS else holding
 
 
@@ -178,17 +181,19 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
     for reading in readings(question.message):
         words = reading.split()
         ids = chunks_saying(reading, rows)
-        holding = rows.read(ids) if ids else ()
+        holding = rows.texts_of(ids) if ids else ()
         if found := [each.chunk_id for each in _in_sources(holding, question)]:
             return found
         if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
             text = " ".join(words)
-            in_asides = [c.chunk_id for c in holding if text in " ".join(c.chunk.code.split())]
+            in_asides = [each.chunk_id for each in holding if text in " ".join(each.code.split())]
+    if not (lines := lines_to_make(question.message)):
+        return in_asides
     said = without_values(question.message)
     asked = keywords if said == question.message else rows.keywords(said)
     likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ)).best(MESSAGE_DEPTH)
-    makers = rows.read(likely.tolist())
-    made = words_made_of(question.message, makers)
+    makers = rows.texts_of(likely.tolist())
+    made = {each.chunk_id: words_made(lines, each.code) for each in makers}
     sources = {each.chunk_id for each in _in_sources(makers, question)}
     in_sources = {each: words for each, words in made.items() if each in sources}
     return best_makers(in_sources) or in_asides or best_makers(made)
@@ -204,7 +209,7 @@ def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:
     return ids if len(ids) <= MAX_MESSAGE_CHUNKS else ()
 
 
-def _in_sources(chunks: Iterable[StoredChunk], question: Question) -> list[StoredChunk]:
+def _in_sources(chunks: Iterable[ChunkText], question: Question) -> list[ChunkText]:
     return [each for each in chunks if not question.penalties(each.filename)]
 
 

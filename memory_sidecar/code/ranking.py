@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import NAME_WEIGHT, Question
+from memory_sidecar.code.store import split_symbols
 from memory_sidecar.index.arms import Scores
 from memory_sidecar.index.codes import Ids, Mask
 from memory_sidecar.index.ids import mask_allowed
@@ -84,7 +86,7 @@ class Candidates:
     def ordered(self, scores: Scores) -> list[int]:
         """Return all row numbers, best score first; equal scores by source, path and id."""
         files = self.files
-        by_path = sorted(range(len(files)), key=lambda n: (files[n].source, files[n].path))
+        by_path = sorted(range(len(files)), key=files.__getitem__)
         places = np.empty(len(files), np.int64)
         places[by_path] = np.arange(len(files))
         rows: list[int] = np.lexsort((self.ids, places[self.file_numbers], -scores)).tolist()
@@ -180,18 +182,16 @@ def _scores(
     return scores, steps
 
 
-@dataclass(frozen=True, slots=True)
-class PathTerms:
+class PathTerms(NamedTuple):
     """What the path of a file tells of it, whatever the other candidates are."""
 
-    boosts: dict[str, float]  # by name: the penalties of an aside, and what a guide gains
+    penalties: dict[str, float]  # see `Question.penalties`
     coverage: float  # of the question's words, by idf, that stand in the path
     name_bits: int  # those in the name of the file or of its folder
 
     @classmethod
     def of(cls, question: Question, path: str, coverage: float) -> PathTerms:
-        boosts = {**question.penalties(path), "guide": question.guide_boost(path)}
-        return cls(boosts, coverage, question.name_bits(path))
+        return cls(question.penalties(path), coverage, question.name_bits(path))
 
 
 def _file_boosts(
@@ -209,13 +209,12 @@ def _file_boosts(
     name_shares = question.name_shares([each.name_bits for each in by_path])
     by_file = {
         **{
-            kind: [each.boosts.get(kind, 0.0) for each in by_path]
-            for kind in (*sorted(question.asides), "guide")  # sums depend on the order
+            kind: [each.penalties.get(kind, 0.0) for each in by_path]
+            for kind in sorted(question.asides)  # sums depend on the order
         },
+        "guide": [question.guide_boost(file.path) for file in candidates.files],
         "path": [
-            question.path_boost(
-                each.coverage, name_share, is_aside=not question.asides.isdisjoint(each.boosts)
-            )
+            question.path_boost(each.coverage, name_share, is_aside=bool(each.penalties))
             for each, name_share in zip(by_path, name_shares, strict=True)
         ],
         "history": [each.boost if each else 0.0 for each in candidates.history],
@@ -237,7 +236,8 @@ def _in_tests(candidates: Candidates, defining: Sequence[Defining]) -> Mask:
     """Return which candidates are in modules of tests beside the code, as Rust has them: (n,)."""
     is_rust = [file.language == "rust" for file in candidates.files]
     numbered = zip(defining, candidates.file_numbers.tolist(), strict=True)
-    return np.array([is_rust[n] and in_tests(d.symbols, d.scope) for d, n in numbered], np.bool_)
+    inner = [is_rust[n] and in_tests(split_symbols(d.symbols), d.scope) for d, n in numbered]
+    return np.array(inner, np.bool_)
 
 
 def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, Ids]]) -> Scores:

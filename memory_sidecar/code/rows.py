@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,14 +25,15 @@ from memory_sidecar.code.directory import (
 from memory_sidecar.code.history import File, HistoryBoost, history_boosts
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import DefinedNames, QueryNames
-from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
-from memory_sidecar.core.sqlite import Connection, column, rows_at_once
+from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
 from memory_sidecar.index.arms import Arm, Scores, VectorArm
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.ids import mask_allowed
 from memory_sidecar.index.keyword import (
     Keywords,
+    Postings,
     keyword_scores,
     keyword_share,
     keywords_of,
@@ -62,6 +63,14 @@ class SearchArm(Protocol):
 
 VectorSearch = Callable[[Floats, int], SearchArm]
 """Search by a unit vector for so many of the best rows; returns the arm. Runs in any thread."""
+
+
+class ChunkText(NamedTuple):
+    """The text of a chunk, and its file: what is looked through, and mostly not shown."""
+
+    chunk_id: int
+    filename: str
+    code: str
 
 
 class CodeRows(Protocol):
@@ -103,14 +112,17 @@ class CodeRows(Protocol):
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         """Return a list of files, perhaps more than needed, and each id's place in it."""
 
-    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        """Return the names that each chunk defines, and its scope; deleted chunks are left out."""
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
+        """Return what each chunk defines, as `split_symbols` takes it, and its scope."""
 
     def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
         """Return the boosts of files by the commits whose messages match `text`."""
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         """Return the chunks with these ids, in any order; deleted ones are left out."""
+
+    def texts_of(self, ids: Sequence[int]) -> Sequence[ChunkText]:
+        """Return the texts of the chunks that `read` would return, in half its time."""
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         """Return the text of the file before and after a chunk: `lines` lines or more, if there."""
@@ -135,6 +147,7 @@ class LocalRows:
         self.is_deleted = is_deleted
         self.defined_names = DefinedNames(connection, wanted.sources)
         self._directory = store.directory.read(connection)
+        self._lists: dict[str, Ids] = {}  # posting lists that were read, by word
         self.allowed = allowed_chunks(connection, self._directory, wanted)
         self._is_wanted = file_filter(wanted)
 
@@ -164,10 +177,13 @@ class LocalRows:
         return Arm.of(ids, keyword_share(bm25, keywords.whole), self.allowed)
 
     def coverage_arm(self, keywords: Keywords) -> Arm:
-        return Arm.of(*read_postings(self.connection, CHUNKS, keywords).coverage(), self.allowed)
+        return Arm.of(*self._postings(keywords).coverage(), self.allowed)
 
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
-        return read_postings(self.connection, CHUNKS, keywords).lists
+        return self._postings(keywords).lists
+
+    def _postings(self, keywords: Keywords) -> Postings:
+        return read_postings(self.connection, CHUNKS, keywords, self._lists)
 
     def vector_search(self, *, static: bool) -> VectorSearch:
         view = self._index(static=static).view(self.connection)
@@ -213,45 +229,53 @@ class LocalRows:
         return kept
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
-        numbers = self._directory.numbers_of(ids)
-        if numbers is None:
-            self._directory = ChunkDirectory().read(self.connection)
-            numbers = self._directory.numbers_of(ids)
-            assert numbers is not None
-        return self._directory.files, numbers
+        places = self._places_of(ids)
+        return self._directory.files, self._directory.file_numbers[places]
 
-    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        rows = rows_at_once(
-            self.connection,
-            "id, symbols, scope",
-            "code_chunks WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(ids),),
-        )
-        return {chunk_id: (split_symbols(symbols), scope) for chunk_id, symbols, scope in rows}
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
+        places = self._places_of(np.array(ids, np.int64)).tolist()
+        found = (self._directory.names[place].partition("\0") for place in places)
+        pairs = ((symbols, scope) for symbols, _, scope in found)
+        return dict(zip(ids, pairs, strict=True))
+
+    def _places_of(self, ids: Ids) -> Ids:
+        """Return the places of `ids` in the directory, which is read anew if it lacks one."""
+        places = self._directory.places_of(ids)
+        if places is None:
+            self._directory = ChunkDirectory().read(self.connection)
+            places = self._directory.places_of(ids)
+            assert places is not None
+        return places
 
     def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
         return history_boosts(self.connection, text, self.wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
+        columns = "id, source, filename, language, start_line, end_line, symbols, scope, signature"
+        return [
+            StoredChunk(
+                chunk_id, source, filename, language, chunk_from_row((start, end, code, *rest))
+            )
+            for (chunk_id, source, filename, language, start, end, *rest), code in self._with_code(
+                ids, columns
+            )
+        ]
+
+    def texts_of(self, ids: Sequence[int]) -> Sequence[ChunkText]:
+        return [
+            ChunkText(row, file, code) for (row, file), code in self._with_code(ids, "id, filename")
+        ]
+
+    def _with_code(self, ids: Sequence[int], columns: str) -> Iterator[tuple[list[Any], str]]:
         # As `rows_at_once`, but the code is not escaped as JSON, which would take as long.
         listed, codes = self.connection.execute(
-            "SELECT json_group_array(json_array(id, source, filename, language, start_line,"
-            " end_line, octet_length(code), symbols, scope, signature)),"
+            f"SELECT json_group_array(json_array(octet_length(code), {columns})),"
             " CAST(coalesce(group_concat(code, ''), '') AS BLOB)"
             " FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(ids),),
         ).get
-        rows, code = json.loads(listed), io.BytesIO(codes)
-        return [
-            StoredChunk(
-                chunk_id,
-                source,
-                filename,
-                language,
-                chunk_from_row((start, end, code.read(size).decode(), *rest)),
-            )
-            for chunk_id, source, filename, language, start, end, size, *rest in rows
-        ]
+        code = io.BytesIO(codes)
+        return ((row, code.read(size).decode()) for size, *row in json.loads(listed))
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         first, last = stored.chunk.start_line, stored.chunk.end_line

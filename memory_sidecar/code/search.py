@@ -179,8 +179,8 @@ def _candidates(
 ) -> Candidates:
     """Return the chunks `ids`, which ascend, scored by every arm."""
     files, file_numbers = rows.files_of(ids)
-    numbers, inside = np.unique(file_numbers, return_inverse=True)
-    kept = [files[number] for number in numbers]
+    numbers = distinct(file_numbers.astype(np.int64))
+    kept = [files[number] for number in numbers.tolist()]
     return Candidates(
         ids,
         cosine=vector.scores_of(ids),
@@ -188,7 +188,7 @@ def _candidates(
         keyword=keyword.scores_of(ids),
         files=kept,
         history=[history.get((file.source, file.path)) for file in kept],
-        file_numbers=inside.astype(np.int32),
+        file_numbers=np.searchsorted(numbers, file_numbers).astype(np.int32),
     )
 
 

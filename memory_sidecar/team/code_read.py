@@ -19,7 +19,7 @@ from memory_sidecar.code.rows import (
     VectorSearch,
     symbol_phrase,
 )
-from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row, split_symbols
+from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, Postings, keyword_share, stems_of
@@ -64,7 +64,7 @@ class SharedRows:
         )
         self._file_of: dict[int, int] = {}  # file id of each chunk that was found
         self._arms: list[_SharedVectors] = []
-        self._described: dict[int, tuple[list[str], str]] = {}  # symbols and scope of each chunk
+        self._described: dict[int, tuple[str, str]] = {}  # symbols and scope of each chunk
 
     def vector_counts(self) -> VectorCounts:
         """Count the chunks of these sources, and those without a vector of the model; no filter."""
@@ -179,7 +179,7 @@ class SharedRows:
         numbers = [self._scope.numbers[self._file_of[row]] for row in ids.tolist()]
         return self._scope.files, np.array(numbers, np.int32)
 
-    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
         self.describe(ids)
         return {row: self._described[row] for row in ids if row in self._described}
 
@@ -203,8 +203,7 @@ class SharedRows:
             return
         # Column by column takes half the time.
         found, names, scopes, *opinions = zip(*rows, strict=True)
-        described = zip(map(split_symbols, names), scopes, strict=True)
-        self._described.update(zip(found, described, strict=True))
+        self._described.update(zip(found, zip(names, scopes, strict=True), strict=True))
         for arm, each in zip(arms, opinions, strict=True):
             arm.known.update(zip(found, each, strict=True))
 

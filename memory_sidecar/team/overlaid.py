@@ -17,7 +17,7 @@ import numpy as np
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.query_names import QueryNames
-from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch
+from memory_sidecar.code.rows import ChunkText, LocalRows, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
 from memory_sidecar.index.arms import Arm, Scores
@@ -140,7 +140,7 @@ class OverlaidRows:
         # Ids ascend, so that local ones come last.
         return [*theirs, *own], np.concatenate([their_numbers, own_numbers + len(theirs)])
 
-    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
         theirs, own = _split_ids(ids)
         named = self._local.symbols_of(own) if own else {}
         return {
@@ -158,6 +158,10 @@ class OverlaidRows:
             *(self._shared.read(theirs) if theirs else ()),
             *(replace(each, chunk_id=each.chunk_id + OWN) for each in found),
         ]
+
+    def texts_of(self, ids: Sequence[int]) -> Sequence[ChunkText]:
+        found = self.read(ids)  # to ask the team takes longer than all that is made of its answer
+        return [ChunkText(each.chunk_id, each.filename, each.chunk.code) for each in found]
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         side = self._shared if stored.chunk_id < OWN else self._local

@@ -24,6 +24,11 @@ from memory_sidecar.index.report import VectorCounts
 
 NAMES = ("src", "a", "b.py", "v1.2")
 PATHS = ["/".join(parts) for depth in (1, 2, 3) for parts in product(NAMES, repeat=depth)]
+CREATE = (
+    "CREATE TABLE code_chunks"
+    " (id INTEGER PRIMARY KEY, source, filename, language, symbols DEFAULT '', scope DEFAULT '')"
+)
+ADD = "INSERT INTO code_chunks (id, source, filename, language) VALUES (?, 'shop', ?, 'python')"
 PLACES = ["/src", "/src/", "src/a", "/src/a/", "src/b.py", "a/b.py/", "/b.py", "/a/v1.2/src"]
 GLOBS = ["src", "src/", "*.py", "src/*", "/src/**/b.py", "!src/a", "v1.?/"]
 
@@ -56,13 +61,12 @@ def test_the_file_at_the_root_comes_before_those_in_folders() -> None:
 
 def test_of_many_chunks_that_are_deleted_a_new_reader_keeps_none_and_an_older_one_all():
     rows = apsw.Connection(":memory:")
-    rows.execute("CREATE TABLE code_chunks (id INTEGER PRIMARY KEY, source, filename, language)")
-    add = "INSERT INTO code_chunks VALUES (?, 'shop', ?, 'python')"
-    rows.executemany(add, [(number, f"old/{number}.py") for number in range(1, 3001)])
+    rows.execute(CREATE)
+    rows.executemany(ADD, [(number, f"old/{number}.py") for number in range(1, 3001)])
     directory = ChunkDirectory()
     before = directory.read(rows)
     rows.execute("DELETE FROM code_chunks")
-    rows.execute(add, (3001, "new.py"))
+    rows.execute(ADD, (3001, "new.py"))
     after = directory.read(rows)
     assert (after.ids.tolist(), [file.path for file in after.files]) == ([3001], ["new.py"])
     assert before.ids.tolist() == list(range(1, 3001))
@@ -71,15 +75,14 @@ def test_of_many_chunks_that_are_deleted_a_new_reader_keeps_none_and_an_older_on
 
 def test_files_are_found_by_name_while_another_reader_adds_some():
     rows = apsw.Connection(":memory:")
-    rows.execute("CREATE TABLE code_chunks (id INTEGER PRIMARY KEY, source, filename, language)")
-    add = "INSERT INTO code_chunks VALUES (?, 'shop', ?, 'python')"
-    rows.executemany(add, [(number, f"{number}.py") for number in range(1, 1001)])
+    rows.execute(CREATE)
+    rows.executemany(ADD, [(number, f"{number}.py") for number in range(1, 1001)])
     directory = ChunkDirectory()
     before = directory.read(rows)
 
     def grow() -> None:
         for number in range(1001, 1501):
-            rows.execute(add, (number, f"{number}.py"))
+            rows.execute(ADD, (number, f"{number}.py"))
             directory.read(rows)
 
     growing = threading.Thread(target=grow)
@@ -115,12 +118,15 @@ def test_a_filter_and_its_counts_follow_two_sources_that_change_in_turn(make_cod
         with store.reading() as connection:
             chunks = list(
                 connection.execute(
-                    "SELECT c.id, c.source, c.language, p.id IS NOT NULL FROM code_chunks c"
+                    "SELECT c.id, c.source, c.language, p.id IS NOT NULL, symbols, scope"
+                    " FROM code_chunks c"
                     " LEFT JOIN chunk_pending p ON p.id = c.id"
                 )
             )
             for wanted in WANTED:
                 rows = LocalRows(connection, store, wanted)
+                named = dict(rows.symbols_of([each[0] for each in chunks]))
+                assert named == {each[0]: each[4:] for each in chunks}
                 counts = rows.vector_counts()
                 sources = wanted.sources or ("cart", "shop")
                 of_sources = [each for each in chunks if each[1] in sources]

@@ -67,6 +67,12 @@ def test_where_a_message_is_made_comes_before_the_test_that_quotes_it(search, pr
     assert [hit.filename for hit in search(MESSAGE)[:2]] == ["odd.py", "tests/test_odd.py"]
 
 
+def test_a_message_is_found_where_a_value_follows_a_sign_of_its_own(search, project):
+    (project / "odd.rb").write_text('raise Full, "the queue of shop #{name} is full"\n')
+    best = search("the queue of shop 'orders' is full")[0]
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.rb", 1)
+
+
 def test_the_same_words_in_another_order_are_no_message(search, project):
     (project / "odd.py").write_text("# full is the queue, of retries the\n")
     assert all("exact_text" not in hit.explain.boosts for hit in search(MESSAGE))
