@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from memory_sidecar.code.commits import NONE_READ, Commit, read_commits
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Source
@@ -21,6 +23,7 @@ from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.repository import repository_around
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.ids import Among
 from memory_sidecar.index.keyword import keyword_scores, keyword_share, keywords_of
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
@@ -116,8 +119,9 @@ def history_boosts(
     asked = sizes.keys() & set(sources) if sources else sizes.keys()
     if not asked:
         return {}
-    keywords = keywords_of(connection, COMMITS, text).rarest(MAX_ROWS)
-    limit = DEPTH if asked == sizes.keys() else None
+    among = None if asked == sizes.keys() else _commits_of(connection, asked)
+    keywords = keywords_of(connection, COMMITS, text, among).rarest(MAX_ROWS)
+    limit = DEPTH if among is None else None
     ids, bm25 = keyword_scores(connection, COMMITS, keywords, limit=limit)
     shares = dict(zip(ids.tolist(), keyword_share(bm25).tolist(), strict=True))
     parts = by_key(
@@ -133,6 +137,15 @@ def _boost_from(parts: list[tuple[float, str]], commits: int) -> HistoryBoost:
     boost = HISTORY_WEIGHT * commits / (commits + FEW_COMMITS) * total / (total + HISTORY_HALF)
     parts.sort(key=lambda part: (-part[0], part[1]))
     return HistoryBoost(boost, tuple(dict.fromkeys(subject for _, subject in parts)))
+
+
+def _commits_of(connection: Connection, sources: Collection[str]) -> Among:
+    listed: Any = connection.execute(
+        "SELECT group_concat(id) FROM commits WHERE source IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(sources)),),
+    ).get
+    ids = np.sort(np.fromstring(listed, np.int64, sep=","))
+    return Among.of(ids, len(ids))
 
 
 def _changed_files(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,7 +30,7 @@ from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
 from memory_sidecar.index.arms import Arm, Scores, VectorArm
 from memory_sidecar.index.codes import Floats, Ids
-from memory_sidecar.index.ids import mask_allowed
+from memory_sidecar.index.ids import Among, mask_allowed
 from memory_sidecar.index.keyword import (
     Keywords,
     Postings,
@@ -79,8 +79,8 @@ class CodeRows(Protocol):
     is_deleted: IsDeleted  # asked of each chunk that is about to be shown
     defined_names: DefinedNames  # in all files of the filter's sources; no other filter applies
 
-    def keywords(self, text: str) -> Keywords:
-        """Return the words of a question with their idf among all rows."""
+    def keywords(self, text: str, *, everywhere: bool = False) -> Keywords:
+        """Return the words of a question with their idf in the filter's sources, or in all."""
 
     def keyword_arm(self, keywords: Keywords) -> SearchArm:
         """Return the keyword arm: the share that `keyword_share` makes of BM25."""
@@ -155,21 +155,33 @@ class LocalRows:
         sources = self.wanted.sources
         if not sources or set(sources) >= known_sources(self.connection).keys():
             return count_vectors(self.connection, [CHUNKS])
-        rows: Any = self.connection.execute(
-            "SELECT coalesce(sum(chunks), 0) FROM files"
-            " WHERE source IN (SELECT value FROM json_each(?))",
-            (json.dumps(sources),),
-        ).get
         # Looking up the source of each would take a quarter of a query while 40,000 wait.
         pending: Any = self.connection.execute(
             "SELECT coalesce(sum((SELECT count(*) FROM chunk_pending"
             " WHERE id BETWEEN value ->> 0 AND value ->> 1)), 0) FROM json_each(?)",
             (json.dumps(self._directory.runs_of(CodeFilter(sources=sources))),),
         ).get
-        return VectorCounts(rows, pending)
+        return VectorCounts(self._chunk_count, pending)
 
-    def keywords(self, text: str) -> Keywords:
-        return keywords_of(self.connection, CHUNKS, text)
+    @cached_property
+    def _chunk_count(self) -> int:
+        """The number of chunks of the filter's sources."""
+        counted: Any = self.connection.execute(
+            "SELECT coalesce(sum(chunks), 0) FROM files"
+            " WHERE source IN (SELECT value FROM json_each(?))",
+            (json.dumps(self.wanted.sources),),
+        ).get
+        return int(counted)
+
+    def keywords(self, text: str, *, everywhere: bool = False) -> Keywords:
+        return keywords_of(self.connection, CHUNKS, text, None if everywhere else self.among)
+
+    @cached_property
+    def among(self) -> Among | None:
+        """The chunks of the filter's sources; `None` if these are all there are."""
+        wanted = CodeFilter(sources=self.wanted.sources)
+        ids = allowed_chunks(self.connection, self._directory, wanted)
+        return None if ids is None else Among.of(ids, self._chunk_count)
 
     def keyword_arm(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None

@@ -76,7 +76,8 @@ def search_code(
         candidates = _candidates(rows, distinct(vector.best(depth)), vector=vector)
         ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.cosine)
     else:
-        keywords = rows.keywords(query.searched).rarest(KEYWORD_ROWS[query.mode])
+        # By itself BM25 ranks better by what is rare in other projects, too.
+        keywords = rows.keywords(query.searched, everywhere=True).rarest(KEYWORD_ROWS[query.mode])
         words = rows.keyword_arm(keywords)
         candidates = _candidates(rows, distinct(words.best(depth)), keyword=words)
         ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.keyword)

@@ -6,9 +6,32 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+
 import numpy as np
 
 from memory_sidecar.index.codes import Ids, Mask
+
+MOST_RANGES = 4  # each is asked for every word
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Some rows of a table, as those of a project, in which words are counted and looked for."""
+
+    ids: Ids  # ascending, perhaps with some that have been deleted
+    rows: int  # how many there are
+    ranges: str  # few [first id, last id], as JSON, that hold `ids`: FTS5 skips what is outside
+
+    @classmethod
+    def of(cls, ids: Ids, rows: int) -> Among:
+        """Find the ranges of `ids`: they are cut where most other rows lie between them."""
+        gaps = np.diff(ids)
+        cuts = np.flatnonzero(gaps > 1)
+        widest = np.sort(cuts[np.argsort(-gaps[cuts])[: MOST_RANGES - 1]])
+        parts = np.split(ids, widest + 1)
+        return cls(ids, rows, json.dumps([(int(p[0]), int(p[-1])) for p in parts if len(p)]))
 
 
 def distinct(*parts: Ids) -> Ids:

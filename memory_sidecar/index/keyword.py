@@ -5,6 +5,9 @@ Identifiers are split the same way on both sides: `parseHttpResponse`, `parse_ht
 spaces between words are indexed by character and asked for by pairs of them.
 
 Which rows hold a word is read from its posting list, if that is short, else from the rows' texts.
+
+FTS5 counts words in all rows. A word that is rare in one project may be common in those beside it,
+so that keywords can be counted `Among` the rows of one, and weigh as if it had a table of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import apsw
@@ -22,6 +25,7 @@ import numpy as np
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.ids import Among, mask_allowed
 from memory_sidecar.index.report import counts_of_commit, row_count
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import MAX_QUERY_WORDS, STOPWORDS, index_words, words_and_phrases
@@ -30,6 +34,8 @@ BM25_HALF = 20.0  # the BM25 that gives half of the keyword share, unless a ques
 _CATEGORIES = ("categories", "L* N* Co M*")  # with marks, as the .sql files say for all `words`
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 _FIXED_POINT = 2.0**52  # by which BM25 becomes a whole number: as exact as the score from 1 on
+MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common elsewhere
+_ALL_IDS = f"[[0, {2**63 - 1}]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class Keywords:
     terms: tuple[str, ...]
     idf: Mapping[str, float]  # of single words, by stem
     rows: Mapping[str, int]  # how many rows hold a word, by term
+    among: Among | None = None  # the rows that were counted, and are looked in; None: all
 
     @property
     def whole(self) -> float:
@@ -68,13 +75,35 @@ class Keywords:
         return replace(self, terms=terms)
 
 
-CountRows = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
-"""How many rows there are, and how many hold each of some stems."""
+CountRows = Callable[[Mapping[str, str]], tuple[int, Mapping[str, int]]]
+"""How many rows there are, and how many hold each of some words, given with their stems."""
 
 
-def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
+def keywords_of(
+    connection: Connection, corpus: Corpus, text: str, among: Among | None = None
+) -> Keywords:
     """Return the keywords of the query `text`, weighed by their frequency in `corpus`."""
-    return weigh_keywords(text, partial(document_frequencies, connection, corpus))
+    counter = row_counter(connection, corpus, among)
+    return replace(weigh_keywords(text, counter), among=among)
+
+
+def row_counter(connection: Connection, corpus: Corpus, among: Among | None) -> CountRows:
+    """Return what counts words in `corpus`, `among` some of its rows."""
+    if among is None:
+        return lambda words: document_frequencies(connection, corpus, words.values())
+
+    def count(words: Mapping[str, str]) -> tuple[int, Mapping[str, int]]:
+        rows, everywhere = document_frequencies(connection, corpus, words.values())
+        holding: dict[str, int] = {}
+        for word, stem in words.items():
+            held = everywhere.get(stem, 0)
+            if min(held, among.rows) > MAX_ROWS_COUNTED:
+                holding[stem] = held * among.rows // rows
+            elif held:
+                holding[stem] = len(_rows_with(connection, corpus, word, among))
+        return among.rows, holding
+
+    return count
 
 
 def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
@@ -86,7 +115,7 @@ def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
     words, phrases = words_and_phrases(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
     stems = {word: stem for word in meaningful for stem in stems_of(word)[:1]}
-    rows, holding = holding_of(set(stems.values()))
+    rows, holding = holding_of(stems)
     rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
     # A word that no row holds is no reason to do without the others.
     kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
@@ -122,19 +151,42 @@ def keyword_scores(
 ) -> tuple[Ids, Floats]:
     """Return ids (n,) and BM25 (n,) of the rows that hold any keyword, the highest first.
 
-    With `limit=None` every match is returned, so that a filter can be applied to all of them.
+    With `limit=None`, or if counted among some rows, every match is returned, for a filter.
     """
     if not keywords.terms:
         return np.empty(0, np.int64), np.empty(0, np.float32)
+    if keywords.among is None:
+        return _scores(connection, corpus, keywords.terms, _ALL_IDS, limit)
+    # One word at a time: its idf among these rows takes the place of that in all rows.
+    rows, holding = document_frequencies(connection, corpus, keywords.idf)
+    found, scores = [], []
+    for term in keywords.terms:
+        ids, bm25 = _scores(connection, corpus, [term], keywords.among.ranges, None)
+        if term in keywords.rows:  # else it is a phrase, which was not counted
+            here = fts5_idf(keywords.rows[term], keywords.among.rows)
+            bm25 *= here / fts5_idf(holding.get(stems_of(term)[0], 0), rows)
+        found.append(ids)
+        scores.append(bm25)
+    ids, places = np.unique(np.concatenate(found), return_inverse=True)
+    bm25 = np.bincount(places, np.concatenate(scores), len(ids)).astype(np.float32)
+    order = np.argsort(-bm25, kind="stable")
+    return ids[order], bm25[order]
+
+
+def _scores(
+    connection: Connection, corpus: Corpus, terms: Iterable[str], ranges: str, limit: int | None
+) -> tuple[Ids, Floats]:
     words, weights = corpus.words, ", ".join(map(str, corpus.weights))
     # As two texts: a thousand rows would let go of Python's lock, and wait for it, as many times.
     # Of whole numbers, which are read in a tenth of the time; they are sorted here in as much less.
     listed, scored = connection.execute(
-        "SELECT coalesce(group_concat(rowid), ''),"
+        "SELECT coalesce(group_concat(row), ''),"
         f" coalesce(group_concat(CAST(score * {_FIXED_POINT} AS INTEGER)), '') FROM ("
-        f"SELECT rowid, bm25({words}, {weights}) AS score FROM {words} WHERE {words} MATCH ?"
+        f"SELECT {words}.rowid AS row, bm25({words}, {weights}) AS score"
+        f" FROM json_each(?) CROSS JOIN {words} WHERE {words} MATCH ?"
+        f" AND {words}.rowid BETWEEN value ->> 0 AND value ->> 1"
         " LIMIT -1)",  # else BM25 would be called in `group_concat`, where FTS5 has no row
-        (match_expression(keywords.terms),),
+        (ranges, match_expression(terms)),
     ).get
     ids, scores = (np.fromstring(each, np.int64, sep=",") for each in (listed, scored))
     best = np.argsort(scores, kind="stable")[:limit]  # FTS5 makes them negative
@@ -233,7 +285,7 @@ def read_postings(
             unread.append(stem)
             continue
         if term not in known:
-            known[term] = _rows_with(connection, corpus, term)
+            known[term] = _rows_with(connection, corpus, term, keywords.among)
         lists[stem] = known[term]
         read += len(lists[stem])
         if stem not in weights:
@@ -273,13 +325,16 @@ def _query_words(keywords: Keywords) -> Iterator[tuple[str, str]]:
             yield term, term
 
 
-def _rows_with(connection: Connection, corpus: Corpus, term: str) -> Ids:
+def _rows_with(connection: Connection, corpus: Corpus, term: str, among: Among | None) -> Ids:
     # One text is read in a tenth of the time that as many rows take.
     listed = connection.execute(
-        f"SELECT group_concat(rowid) FROM {corpus.words} WHERE {corpus.words} MATCH ?",
-        (match_expression([term]),),
+        f"SELECT coalesce(group_concat({corpus.words}.rowid), '') FROM json_each(?)"
+        f" CROSS JOIN {corpus.words} WHERE {corpus.words} MATCH ?"
+        f" AND {corpus.words}.rowid BETWEEN value ->> 0 AND value ->> 1",
+        (among.ranges if among else _ALL_IDS, match_expression([term])),
     ).get
-    return np.fromstring(listed, np.int64, sep=",") if listed else np.empty(0, np.int64)
+    ids = np.fromstring(listed, np.int64, sep=",")
+    return ids[mask_allowed(ids, among.ids)] if among else ids
 
 
 def _idf(holding: int, rows: int) -> float:
@@ -288,3 +343,8 @@ def _idf(holding: int, rows: int) -> float:
     That of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
     """
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))
+
+
+def fts5_idf(holding: int, rows: int) -> float:
+    """Return the idf that FTS5 gives a word which `holding` of `rows` rows hold."""
+    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), 1e-6)

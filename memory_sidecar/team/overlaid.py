@@ -8,7 +8,7 @@ is rare. The ids of local rows are shifted by `OWN`, so that no id is ambiguous.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +24,9 @@ from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import (
     Keywords,
-    document_frequencies,
     keyword_share,
     match_expression,
+    row_counter,
     stems_of,
     weigh_keywords,
 )
@@ -58,14 +58,17 @@ class OverlaidRows:
         pending = theirs.pending if self._has_vectors else theirs.rows
         return VectorCounts(theirs.rows + own.rows, pending + own.pending)
 
-    def keywords(self, text: str) -> Keywords:
+    def keywords(self, text: str, *, everywhere: bool = False) -> Keywords:
         self._shared.words.row_counts(stems_of(text))  # in one query, phrases included
-        return weigh_keywords(text, self._holding)
+        among = None if everywhere else self._local.among
+        count_own = row_counter(self._local.connection, CHUNKS, among)
 
-    def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        rows, theirs = self._shared.words.row_counts(stems)
-        more, own = document_frequencies(self._local.connection, CHUNKS, stems)
-        return rows + more, {stem: theirs.get(stem, 0) + own.get(stem, 0) for stem in stems}
+        def count(words: Mapping[str, str]) -> tuple[int, Mapping[str, int]]:
+            rows, theirs = self._shared.words.row_counts(words.values())
+            more, own = count_own(words)
+            return rows + more, {each: theirs[each] + own.get(each, 0) for each in words.values()}
+
+        return weigh_keywords(text, count)
 
     def keyword_arm(self, keywords: Keywords) -> SearchArm:
         theirs = self._shared.keyword_arm(keywords)

@@ -6,7 +6,6 @@ holds a word.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.keyword import fts5_idf
 
 ENTRY = np.dtype(
     [("row", "<i4"), ("file", "<i4"), ("tokens", "<u2"), ("body", "u1"), ("names", "u1")]
@@ -28,8 +28,7 @@ word stands in its first column (`body`), its second and third (`names`: low and
 # The same layout; building an array of tuples takes five times as long.
 _PACKED = struct.Struct("<iiHBB")
 
-_K1, _B = 1.2, 0.75  # those of FTS5, like the formula and the least idf
-_LEAST_IDF = 1e-6
+_K1, _B = 1.2, 0.75  # those of FTS5, like the formula
 
 Entries = npt.NDArray[np.void]
 N = TypeVar("N", float, npt.NDArray[Any])
@@ -74,8 +73,7 @@ class Statistics:
 
     def idf(self, holding: int) -> float:
         """Return the IDF of a word in `holding` rows, which may count deleted ones."""
-        holding = min(holding, self.rows)
-        return max(math.log((self.rows - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
+        return fts5_idf(min(holding, self.rows), self.rows)
 
     @property
     def mean_tokens(self) -> float:

@@ -17,7 +17,7 @@ from memory_sidecar.code.history import (
     history_boosts,
     update_history,
 )
-from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import system_clock
 from tests.code.test_commits import Repository
@@ -108,6 +108,28 @@ def test_another_source_lends_nothing(repository, make_codebase):
     codebase = make_codebase()
     codebase.index([repository.root], reporter=Silent())
     assert lent(codebase, sources=("other",)) == {}
+
+
+def test_a_project_ranks_beside_another_as_alone(repository, make_codebase, tmp_path):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+
+    def ranked():
+        of_project = CodeFilter(sources=(repository.root.name,))
+        (hit, *_) = codebase.search(
+            CodeQuery(ASKED, explain=True, filter=of_project), reporter=Silent()
+        )
+        history = lent(codebase, sources=(repository.root.name,))
+        return hit.explain.terms, {file: each.boost for file, each in history.items()}
+
+    alone = ranked()
+    other = Repository(tmp_path / "other")  # where the words of the question tell nothing
+    for number in range(8):
+        (other.root / f"{number}.py").write_text(f"# double charges of a card\ncard_{number} = 1\n")
+        other.commit(f"Double charges of card {number}", f"{number}.py")
+    codebase.index([other.root], reporter=Silent())
+    for terms, expected in zip(ranked(), alone, strict=True):
+        assert terms == pytest.approx(expected, rel=0.1)
 
 
 def test_what_is_forgotten_leaves_no_commit(repository, make_codebase):
