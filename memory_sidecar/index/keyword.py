@@ -346,5 +346,5 @@ def _idf(holding: int, rows: int) -> float:
 
 
 def fts5_idf(holding: int, rows: int) -> float:
-    """Return the idf that FTS5 gives a word which `holding` of `rows` rows hold."""
-    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), 1e-6)
+    """Return the idf that FTS5 gives a word which `holding` of `rows` rows hold, or also others."""
+    return max(math.log((max(rows - holding, 0) + 0.5) / (holding + 0.5)), 1e-6)
