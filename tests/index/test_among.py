@@ -7,45 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.sqlite import Connection, connect
+from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.index import keyword
 from memory_sidecar.index.ids import Among
 from memory_sidecar.index.keyword import keyword_scores, keywords_of, read_postings
-from memory_sidecar.index.schema import open_current
-from memory_sidecar.index.words import index_words
 
 SHOP = {1: "parse the price", 2: "parse the order", 30: "round the price", 31: "round the bill"}
 SHOP |= dict.fromkeys(range(32, 38), "other things")
 PARSER = dict.fromkeys(range(3, 13), "parse the token")  # where *parse* tells nothing
 PARSER |= dict.fromkeys(range(13, 30), "other things")
 OF_SHOP = Among.of(np.array([*SHOP, 40]), len(SHOP))  # 40 was deleted
-
-
-@pytest.fixture
-def make_database(tmp_path):
-    """Makes a database of the chunks given, by id, and opens it."""
-    opened: list[Connection] = []
-
-    def make(chunks):
-        path = tmp_path / f"{len(opened)}.sqlite"
-        writer = open_current(path, CodeStore.SCHEMA)
-        for chunk_id, body in chunks.items():
-            writer.execute(
-                "INSERT INTO code_chunks VALUES (?, 's', ?, '1-1', '', ?, 1, 1, '', '', '', '', 0)",
-                (chunk_id, f"{chunk_id}.py", body),
-            )
-            writer.execute(
-                "INSERT INTO chunk_words (rowid, body, symbols, path) VALUES (?, ?, '', '')",
-                (chunk_id, index_words(body)),
-            )
-        writer.close()
-        opened.append(connect(path, read_only=True))
-        return opened[-1]
-
-    yield make
-    for connection in opened:
-        connection.close()
 
 
 @pytest.mark.parametrize("query", ["parsing the price", "price", "parsePrice", "nothing", "the"])

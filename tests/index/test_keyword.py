@@ -7,8 +7,7 @@ from unicodedata import normalize
 import apsw
 import pytest
 
-from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.sqlite import connect
+from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.index.keyword import (
     BM25_HALF,
     document_frequencies,
@@ -16,7 +15,6 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     stems_of,
 )
-from memory_sidecar.index.schema import open_current
 from memory_sidecar.index.words import (
     MAX_PHRASE_WORDS,
     index_words,
@@ -36,22 +34,8 @@ BODIES = {
 
 
 @pytest.fixture
-def connection(tmp_path):
-    path = tmp_path / "codebase.sqlite"
-    writer = open_current(path, CodeStore.SCHEMA)
-    for chunk_id, body in BODIES.items():
-        writer.execute(
-            "INSERT INTO code_chunks VALUES (?, 's', ?, '1-1', '', ?, 1, 1, '', '', '', '', 0)",
-            (chunk_id, f"{chunk_id}.py", body),
-        )
-        writer.execute(
-            "INSERT INTO chunk_words (rowid, body, symbols, path) VALUES (?, ?, '', '')",
-            (chunk_id, index_words(body)),
-        )
-    writer.close()
-    reader = connect(path, read_only=True)
-    yield reader
-    reader.close()
+def connection(make_database):
+    return make_database(BODIES)
 
 
 def found(connection, text):
