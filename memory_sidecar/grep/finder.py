@@ -18,7 +18,7 @@ import tree_sitter
 from memory_sidecar.chunking.syntax import dialect_of, grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
-from memory_sidecar.grep.match import Found, TooManyWaysError, find, in_order
+from memory_sidecar.grep.match import Found, TooManyWays, find, in_order
 from memory_sidecar.grep.reading import NestedTooDeep, PatternText, Reading, read_pattern
 
 MAX_CHARS = 10_000
@@ -133,7 +133,7 @@ class Finder:
             return find_by_query(meaning, as_parsed, language)
         try:
             return find(meaning, text, tree)
-        except TooManyWaysError:
+        except TooManyWays:
             return None
 
     def _meaning_in(self, language: str) -> _Meaning:

@@ -49,14 +49,14 @@ class Found:
     captures: Mapping[str, tuple[tuple[int, int], ...]]
 
 
-class TooManyWaysError(Exception):
+class TooManyWays(Exception):
     """A text may fit the pattern in too many ways for all to be tried."""
 
 
 def find(readings: Sequence[Reading], data: bytes, tree: tree_sitter.Tree) -> list[Found]:
     """Return all matches of `readings` in `tree`, which was parsed from `data`, in order.
 
-    Raises TooManyWaysError.
+    Raises TooManyWays.
     """
     matching = (_Matcher(each, data) for each in readings if each.may_match(data))
     return in_order(match for matcher in matching for match in matcher.matches(tree))
@@ -173,10 +173,10 @@ class _Matcher:
         )
 
     def count_try(self) -> None:
-        """Count one try of a length of `$$$`. Raises TooManyWaysError after too many."""
+        """Count one try of a length of `$$$`. Raises TooManyWays after too many."""
         self._tries_left -= 1
         if self._tries_left < 0:
-            raise TooManyWaysError
+            raise TooManyWays
 
     def is_repeated(self, hole: Hole) -> bool:
         return hole.name in self._reading.repeated
