@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from memory_sidecar.core.errors import UsageError
 
@@ -27,6 +27,12 @@ def known_names(name: str, known: Sequence[str]) -> str:
     like = [each for each in known if name.lower() in each.lower()][:MAX_NAMED]
     meant = f"did you mean {' or '.join(like)}? " if like else ""
     return f"{meant}there are: {', '.join(known) or 'none yet'}"
+
+
+def nearest_names(asked: str, known: Iterable[str]) -> str:
+    """List a few names of `known`, those that begin with `asked` first."""
+    nearest = sorted(known, key=lambda each: (not each.startswith(asked), each))
+    return ", ".join(nearest[:MAX_NAMED])
 
 
 def sole_match(short: str, names: Sequence[str]) -> str | None:

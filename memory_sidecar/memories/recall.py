@@ -14,7 +14,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, Stor
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
+from memory_sidecar.core.short_names import is_another_whole_name, nearest_names, sole_match
 from memory_sidecar.embedding.models import make_judge
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import count_vectors
@@ -118,9 +118,8 @@ class Recall:
                 continue
             known = {name for each in readable for name in list_known(each.rows.connection)}
             if known and set(map(fold, known)).isdisjoint(map(fold, values)):
-                nearest = sorted(known, key=lambda each: (not each.startswith(values[0]), each))
                 missing = f"no memory {has} {', '.join(values)}"
-                self._reporter.notice(f"{missing}: there is {', '.join(nearest[:MAX_NAMED])}")
+                self._reporter.notice(f"{missing}: there is {nearest_names(values[0], known)}")
 
     def categories(self) -> list[Category]:
         """List the agent's categories; none, with a notice, if it has stored nothing."""

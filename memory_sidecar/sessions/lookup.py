@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import MAX_NAMED
+from memory_sidecar.core.short_names import nearest_names
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted, first_present
@@ -209,8 +209,7 @@ def _unknown_values(connection: Connection, wanted: SessionFilter) -> Iterator[s
         condition, values = _condition(part)
         has_any = column(connection, f"SELECT 1 FROM sessions s WHERE {condition} LIMIT 1", values)
         if not has_any and (known := column(connection, f"SELECT DISTINCT {names}")):
-            nearest = sorted(known, key=lambda each: (not each.startswith(asked), each))
-            yield f"no session {has} {asked}: there is {', '.join(nearest[:MAX_NAMED])}"
+            yield f"no session {has} {asked}: there is {nearest_names(asked, known)}"
 
 
 def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
