@@ -1,16 +1,17 @@
-"""Whether coding agents start a program that is there: one check of `doctor`."""
+"""Whether coding agents start a program that is there, with its skills: checks of `doctor`."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.agents.doctor import Check
 from memory_sidecar.agents.qmd import examine_qmd
+from memory_sidecar.agents.skills import all_skills
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text
@@ -29,24 +30,42 @@ def examine_set_up(environ: Mapping[str, str]) -> list[Check]:
     Returns no check where coding agents were never set up.
     """
     try:
-        started = [(each, p.agent) for p in read_pieces(environ) for each in _programs(p)]
+        pieces = read_pieces(environ)
+        return [*_check_programs(pieces), *_check_skills(pieces)]
     except PathRefused as error:
         return [Check(CHECK, False, error.message, error.hint)]
+
+
+def _check_programs(pieces: Sequence[Piece]) -> Iterator[Check]:
+    started = [(program, piece.agent) for piece in pieces for program in _programs(piece)]
     if not started:
-        return []
+        return
     gone = by_key(each for each in started if not Path(each[0]).exists())
     if not gone:
         names = ", ".join(dict.fromkeys(agent for _, agent in started))
-        return [Check(CHECK, True, f"the program that the settings of {names} start is there")]
+        yield Check(CHECK, True, f"the program that the settings of {names} start is there")
+        return
     lost = dict.fromkeys(agent for each in gone.values() for agent in each)
-    return [
-        Check(
+    yield Check(
+        CHECK,
+        False,
+        f"{', '.join(gone)} is gone, and the settings of {', '.join(lost)} start it",
+        f"`memory-sidecar setup {' '.join(lost)}` names the program of this installation",
+    )
+
+
+def _check_skills(pieces: Sequence[Piece]) -> Iterator[Check]:
+    """Check that skills which the user left as `setup` wrote them say what this version says."""
+    texts = {f"skill {skill.name}": skill.path.read_text("utf-8") for skill in all_skills()}
+    others = (piece for piece in pieces if piece.text != texts.get(piece.what, piece.text))
+    agents = dict.fromkeys(each.agent for each in others if read_text(each.path) == each.text)
+    if agents:
+        yield Check(
             CHECK,
             False,
-            f"{', '.join(gone)} is gone, and the settings of {', '.join(lost)} start it",
-            f"`memory-sidecar setup {' '.join(lost)}` names the program of this installation",
+            f"the skills of {', '.join(agents)} are those of another version",
+            f"`memory-sidecar setup {' '.join(agents)}` replaces them",
         )
-    ]
 
 
 def _programs(piece: Piece) -> Iterator[str]:
