@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from itertools import groupby
-from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar
 
@@ -19,9 +18,10 @@ from memory_sidecar.cli.options import TOP_K_NAMES, with_call
 from memory_sidecar.cli.within import Within, with_places
 from memory_sidecar.code import directory, navigation
 from memory_sidecar.code.directory import Line, parse_place
+from memory_sidecar.code.files import find_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import names_around, outline_depths, outline_file
-from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
+from memory_sidecar.code.impact import Alteration, changed_files, place_changes
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
@@ -176,7 +176,7 @@ def _parse_line(call: Call, text: str) -> Line | None:
 
 def locate(call: Call, file: str) -> tuple[str, str]:
     """Return the source that contains `file`, and its path there. Raises NotFound."""
-    place = find_place(call, call.path(without_lines(call, file)))
+    place = find_place(call.codebase.registry, call.path(without_lines(call, file)))
     if place is None:
         hint = f"`memory-sidecar why {quote(file)}` says more"
         raise NotFound(f"no source contains {file}", hint=hint)
@@ -187,19 +187,6 @@ def without_lines(call: Call, file: str) -> str:
     """Return `file` without the lines behind it, as in a hit, if only then there is such a file."""
     exists = os.path.exists  # it never raises: the text may be a long question
     return directory.without_lines(file, lambda each: exists(call.cwd / each))
-
-
-def find_place(call: Call, path: Path) -> tuple[str, str] | None:
-    """Return the source and path like `locate`; `None` if no source contains it.
-
-    The file need not exist.
-    """
-    real = real_place(path)
-    source = call.codebase.registry.containing(real.parent)
-    if source is not None:
-        return source.name, real.relative_to(source.root).as_posix()
-    source = call.codebase.registry.containing(real)
-    return (source.name, "") if source and source.root == real else None
 
 
 def _ask_graph(
@@ -292,36 +279,9 @@ def impact(
     if diff and not altered:
         call.reporter.notice("no lines are changed by what was read, or it is no unified diff")
         return call.show([], ())
-    changed += _alterations(call, altered)
+    placed, outside = place_changes(altered, call.cwd, call.codebase.registry)
+    if outside:
+        call.reporter.notice(f"no source contains {name_first([*map(str, outside)], 1)}")
+    changed += placed
     found = ask_code(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
     return show_references(call, found)
-
-
-def _alterations(call: Call, altered: Iterable[ChangedFile]) -> Iterator[Alteration]:
-    """Yield the files of a diff that sources contain; a notice names one that none does."""
-    outside = []
-    for file in altered:
-        if (path := _path_of(call.cwd, file.path, is_gone=file.is_gone)) is None:
-            continue
-        if place := find_place(call, path):
-            now = _path_of(call.cwd, file.moved_to) if file.moved_to else None
-            _, moved_to = (now and find_place(call, now)) or ("", "")
-            yield Alteration(*place, file, moved_to)
-        else:
-            outside.append(str(path))
-    if outside:
-        call.reporter.notice(f"no source contains {name_first(outside, 1)}")
-
-
-def _path_of(folder: Path, path: str, *, is_gone: bool = False) -> Path | None:
-    """Return where a file of a diff is, or was; `None` if it exists nowhere above `folder`.
-
-    A diff names paths from the top of the repository, by default behind `a/` or `b/`.
-    """
-    names = (path[2:], path) if path[1:2] == "/" else (path,)
-    above = (folder, *folder.parents)
-    top = next((each for each in above if (each / ".git").exists()), folder)
-    if is_gone:
-        return top / names[0]
-    found = (each / name for each in (top, *above) for name in names)
-    return next(filter(os.path.isfile, found), None)  # False for an impossible name

@@ -24,6 +24,7 @@ from memory_sidecar.core.reasons import SECRETS
 from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.read import read_text
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.ruling import BUILT_IN, Rule
 
 MAX_ALIKE = 3
@@ -75,6 +76,19 @@ def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
     if refused is not None and not found:
         raise refused
     return found
+
+
+def find_place(registry: Registry, path: Path) -> tuple[str, str] | None:
+    """Return the source that contains `path`, and its path there; `None` if none does.
+
+    The file need not exist.
+    """
+    real = real_place(path)
+    source = registry.containing(real.parent)
+    if source is not None:
+        return source.name, real.relative_to(source.root).as_posix()
+    source = registry.containing(real)
+    return (source.name, "") if source and source.root == real else None
 
 
 def read_file(

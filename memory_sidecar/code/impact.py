@@ -8,15 +8,18 @@ read as when a file is indexed.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
+from memory_sidecar.code.files import find_place
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import UsePlace, best_references, distinct, uses_of
@@ -24,6 +27,7 @@ from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import pluralize
+from memory_sidecar.disk.registry import Registry
 
 R = TypeVar("R", bound=DefinitionRow)
 
@@ -180,6 +184,40 @@ def _around(lines: range, by_line: Mapping[int, Sequence[R]]) -> list[R]:
     touched = list(dict.fromkeys(row for line in lines for row in by_line.get(line, ())))
     inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]
+
+
+def place_changes(
+    changed: Iterable[ChangedFile], folder: Path, registry: Registry
+) -> tuple[list[Alteration], list[Path]]:
+    """Return the files of a diff made in `folder`, and the paths of those that no source contains.
+
+    Files that exist nowhere are left out.
+    """
+    placed, outside = list[Alteration](), list[Path]()
+    for file in changed:
+        if (path := _place(folder, file.path, is_gone=file.is_gone)) is None:
+            continue
+        if place := find_place(registry, path):
+            now = _place(folder, file.moved_to) if file.moved_to else None
+            _, moved_to = (now and find_place(registry, now)) or ("", "")
+            placed.append(Alteration(*place, file, moved_to))
+        else:
+            outside.append(path)
+    return placed, outside
+
+
+def _place(folder: Path, path: str, *, is_gone: bool = False) -> Path | None:
+    """Return where a file of a diff is, or was; `None` if it exists nowhere above `folder`.
+
+    A diff names paths from the top of the repository, by default behind `a/` or `b/`.
+    """
+    names = (path[2:], path) if path[1:2] == "/" else (path,)
+    above = (folder, *folder.parents)
+    top = next((each for each in above if (each / ".git").exists()), folder)
+    if is_gone:
+        return top / names[0]
+    found = (each / name for each in (top, *above) for name in names)
+    return next(filter(os.path.isfile, found), None)  # False for an impossible name
 
 
 def changed_files(diff: str) -> Iterator[ChangedFile]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -16,13 +17,15 @@ from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import map_lines, names_around, outline_depths, outline_file
+from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files, place_changes
+from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
-from memory_sidecar.core.errors import NotFound, PathRefused
+from memory_sidecar.core.errors import NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import Reporter, about
+from memory_sidecar.core.results import Reporter, about, name_first
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.index.report import is_indexed, list_files
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
@@ -42,12 +45,20 @@ H = TypeVar("H", DefinitionHit, ReferenceHit)
 T = TypeVar("T")
 
 
-class OfName(Arguments):
-    name: str = Field(description="total, Cart.total or path/cart.py:12")
+class OfUses(Arguments):
     top_k: Unlisted[int] = Field(default=30, ge=1, le=MAX_PLACES)  # an answer names it
     languages: Unlisted[list[str]] = Field(default=[])
     paths: list[str] = Field(default=[])
     source: str = ""
+
+
+class OfName(OfUses):
+    name: str = Field(description="total, Cart.total or path/cart.py:12")
+
+
+class OfChange(OfUses):
+    diff: str = Field(default="", description="What git diff prints")
+    files: list[str] = Field(default=[], description="Instead: all that these define")
 
 
 class OfCallers(OfName):
@@ -129,6 +140,48 @@ def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
     """What a name calls."""
     found = _ask(caller, asked, navigation.callees, report)
     return Definitions(definitions=tuple(found), more=found.more)
+
+
+def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
+    """What a change may break: uses of what it changed or removed."""
+    changes = [*changed_files(asked.diff)]
+    if not (changes or asked.files):
+        why = "it is no unified diff, or changes no line" if asked.diff else "no change is named"
+        raise UsageError(why, hint="pass what `git diff` prints as diff, or name files")
+    within = code_filter(caller, asked, report)
+    placed = _place_changes(caller, asked.source, changes, report)
+
+    def ask(here: Snapshot) -> Cut[ReferenceHit]:
+        files = [_file(caller, here.graph, path, asked.source, report) for path in asked.files]
+        whole = [Alteration(each.source.name, each.path) for each in files]
+        changed = [*whole, *placed]
+        here_too = _around(within, (each.source for each in changed))
+        return impact_of(here.graph, changed, here_too, top_k=asked.top_k)
+
+    found = caller.codebase.navigate(within, ask, reporter=report)
+    report_notices(found, report)
+    return References(references=tuple(found), more=found.more)
+
+
+def _place_changes(
+    caller: Caller, source: str, changes: Sequence[ChangedFile], report: Reporter
+) -> list[Alteration]:
+    """Find the files of a diff in the first of the folders it may come from that has any.
+
+    Gives notice of a file that no source contains.
+    """
+    registry = caller.codebase.registry
+    named = (
+        [registry.get(name) for name in chosen_sources(caller, source, report)] if source else []
+    )
+    placed, outside = list[Alteration](), list[Path]()
+    for folder in [each.root for each in named] or caller.folders:
+        placed, outside = place_changes(changes, folder, registry)
+        if placed:
+            break
+    if outside:
+        report.notice(f"no source contains {name_first([*map(str, outside)], 1)}")
+    return placed
 
 
 def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
@@ -261,4 +314,5 @@ def _outline_lines(hit: DefinitionHit, depth: int, around: str) -> Iterator[str]
 def _reference_line(hit: ReferenceHit, file: str) -> str:
     steps = f", {hit.depth} steps" if hit.depth > 1 else ""
     inside = f" in {hit.enclosing}" if hit.enclosing else ""
-    return f"{file}:{hit.start_line}{inside} ({hit.confidence}{steps})  {hit.code}"
+    gone = ", of a removed definition" if hit.is_gone is True else ""
+    return f"{file}:{hit.start_line}{inside} ({hit.confidence}{steps}{gone})  {hit.code}"

@@ -52,6 +52,7 @@ TOOLS = {
         Tool(names.refs, Effect.READS, Toolset.NAMES),
         Tool(names.callers, Effect.READS, Toolset.NAMES),
         Tool(names.callees, Effect.READS, Toolset.NAMES),
+        Tool(names.impact, Effect.READS, Toolset.NAMES),
         Tool(names.outline, Effect.READS, Toolset.NAMES),
         Tool(names.show_map, Effect.READS, Toolset.NAMES, "map"),
         Tool(by_example.grep, Effect.READS, Toolset.NAMES),
