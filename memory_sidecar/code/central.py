@@ -6,10 +6,10 @@
 What is vendored, generated or data is not shown, and its uses do not count, unless the map starts
 from such a file. A use counts less if its name is defined in many files, these included, if the
 definition is in a test or an example, or looks private. A method counts as used only by files that
-name its class; a function only where it stands bare or behind the name of its file; one inside of
-a function, by no other file.
+name its class or object; what a module of JavaScript has, by those that import it; a function only
+where it stands bare or behind the name of its file; one inside of a function, by no other file.
 For a question, the files that answer it also lead to what they define themselves. From a file or a
-question, what many files use says nothing of what these lead to: there their number does not count.
+question, what all files lead to gives way to what these do; the number of users does not count.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ MAX_DEFINED = 8  # definitions of one name; of more, the one meant cannot be tol
 _MARGIN = 9  # bytes of a line beside its text: the number, and the end
 _DAMPING = 0.85
 _STEPS = 40
+_LIFT = 0.7  # 0: of what `start` leads to, the most used comes first; 1: what little else leads to
 _DOUBT = 1.0  # weight of unknown uses: a file that uses a single name does not pass on everything
 _PRIVATE = 0.2  # weight of a private name; a public one has 1
 _ASIDE = 0.05  # weight of a name in a test, an example …
@@ -48,6 +49,8 @@ _SHOWN = TYPES | FUNCTIONS | {"macro"}
 _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
 # Languages where a function returns its inner ones to other files: `return { use, close }`.
 _RETURNS_INNER = _EXPORTING | {"lua"}
+_EXPORT = re.compile("export ")  # the beginning of a signature
+_IMPORTED = re.compile(r"(?:^| )i\d")  # among places
 # The beginning of its signature: a private member, a macro of C that is a constant.
 _HIDDEN = re.compile(r"(?:\w+ )*?private |#\s*define \w+(?!\()\b")
 
@@ -60,10 +63,11 @@ class _Defined(NamedTuple):
     weight: float  # how likely other files mean it, 0…1; 0 if maps do not show it
     class_name: str  # of a member
     is_top: bool  # nothing encloses it
+    is_exported: bool  # other files must import it: it is of a module of JavaScript
     is_shown: bool  # of a kind that maps have, be it private or not
 
 
-_LEFT_OUT = _Defined(-1, 0, 0.0, "", is_top=True, is_shown=False)
+_LEFT_OUT = _Defined(-1, 0, 0.0, "", is_top=True, is_exported=False, is_shown=False)
 
 
 class _MapFile(NamedTuple):
@@ -149,9 +153,10 @@ class UseGraph:
             if each.weight
             if not each.class_name or each.class_name in used
             if not each.is_top or _is_plain(places, files[each.file].modules)
+            if not each.is_exported or _IMPORTED.search(places)
         ]
         uses += [
-            (user, user, here[0].number, len(places), 1.0)
+            (user, user, here[0].number, len(places), files[user].weight or 1.0)
             for user, used in _used_by_file(connection, files.keys() & own)
             for name, places in used.items()
             for here in [[each for each in files[user].names.get(name, ()) if each.file == user]]
@@ -171,18 +176,24 @@ class UseGraph:
             return {}
         users, owners = ends[: len(self.users)], ends[len(self.users) :]
         shares = self.weights / (np.bincount(users, self.weights, len(files)) + _DOUBT)[users]
-        first = np.array([start.get(int(file), 0.0) for file in files])
-        first = first / first.sum() if first.sum() else np.full(len(files), 1 / len(files))
-        rank = first
-        for _ in range(_STEPS):
-            passed_on = np.bincount(owners, shares * rank[users], len(files))
-            rank = (1 - _DAMPING) * first + _DAMPING * passed_on
-            rank /= rank.sum()
-        given = shares * rank[users]
         keys, used = np.unique(self.owners << 32 | self.numbers, return_inverse=True)
-        totals = np.bincount(used, given)
-        if not start:  # else the helper of one central file alone comes before what all files use
-            totals *= np.sqrt(np.bincount(used))
+
+        def given(first: Scores) -> Scores:
+            """Return what the files pass on to each definition if a reader begins at `first`."""
+            rank = first
+            for _ in range(_STEPS):
+                passed_on = np.bincount(owners, shares * rank[users], len(files))
+                rank = (1 - _DAMPING) * first + _DAMPING * passed_on
+                rank /= rank.sum()
+            return np.bincount(used, shares * rank[users]).astype(np.float64)
+
+        alike = given(np.full(len(files), 1 / len(files)))
+        first = np.array([start.get(int(file), 0.0) for file in files])
+        if first.sum():
+            near = given(first / first.sum())
+            totals = near * (near / alike) ** _LIFT
+        else:  # else the helper of one central file alone comes before what all files use
+            totals = alike * np.sqrt(np.bincount(used))
         totals = (totals / (totals.sum() or 1.0)).astype(np.float32)  # later bits follow the ids
         return {
             (key >> 32, key & 0xFFFFFFFF): total
@@ -252,16 +263,20 @@ def _add_definitions(connection: Connection, files: Mapping[int, _MapFile]) -> N
     rows = [row for row in every if row[0] in files]
     types = {name for _, _, name, _, kind, _ in rows if kind in TYPES}
     functions = {(file, path) for file, _, _, path, kind, _ in rows if kind in FUNCTIONS}
+    modules = {file for file, _, name, path, _, at in rows if name == path and _EXPORT.match(at)}
     for number, at, name, path, kind, signature in rows:
         file, each = files[number], _LEFT_OUT
         if file.weight:
             weight = file.weight * _weight_of(file.language, name, path, kind, signature)
             scope, _, _ = path.rpartition(".")
-            if (number, scope) in functions and file.language not in _RETURNS_INNER:
+            outer, _, around = scope.rpartition(".")
+            if (number, scope) in functions and (outer or file.language not in _RETURNS_INNER):
                 weight = 0.0
-            around = scope.rpartition(".")[2]
-            class_name = around if around in types else ""
-            each = _Defined(number, at, weight, class_name, not around, kind in _SHOWN)
+            is_script = file.language in _EXPORTING
+            class_name = around if around in types or is_script else ""
+            is_top = not around
+            is_exported = is_top and is_script and number in modules
+            each = _Defined(number, at, weight, class_name, is_top, is_exported, kind in _SHOWN)
         file.names.setdefault(name, []).append(each)
 
 

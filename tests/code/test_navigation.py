@@ -548,13 +548,17 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
         "    public static void Show() { }\n}\n",
         "Use.cs": "class Use\n{\n    void Go() { Tool.Show(); Tool.Hide(); }\n}\n",
         "money.js": "export function paid() {}\nfunction asked() {}\n",
-        "pay.js": "paid();\nasked();\n",
+        "pay.js": "import { paid, asked } from './money';\npaid();\nasked();\n",
         "shop.py": "def price():\n    pass\n",
         "tests/fakes.py": "def fake_price():\n    pass\n",
         "till.py": "price()\nfake_price()\ntext.split_words()\n",
         "words.py": "def words(text):\n    def split_words(text):\n        return text\n",
         "screen.js": "export function screen() {\n  function draw() {}\n  return { draw };\n}\n",
-        "page.js": "screen().draw();\n",
+        "page.js": "import { screen } from './screen';\nscreen().draw();\n",
+        "list.js": "export const Rows = {\n  map(rows) {},\n  sort(rows) {},\n};\n"
+        "export class Set {}\nfunction* then() {}\n",
+        "walk.js": "export const all = new Set(rows.map(then));\n",
+        "rows.js": "import { Rows } from './list';\nRows.sort([]);\n",
     }
     write_tree(tmp_path, files)
     run("index", tmp_path, "--wait", "keyword")
@@ -562,7 +566,13 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     scores = {each["name"]: each["score"] for each in entries}
     assert scores.keys() == {
         *("DB", "Open", "parse", "Tool", "Show", "paid", "asked", "price", "fake_price"),
-        *("run_tests", "twice", "screen", "draw"),  # not split_words, which stays in its function
+        *(
+            "run_tests",
+            "twice",
+            "screen",
+            "draw",
+            "sort",
+        ),  # not split_words, which stays in its function
     }
     assert scores["paid"] > scores["asked"]
     assert scores["price"] > scores["fake_price"]
@@ -1200,3 +1210,16 @@ def test_files_that_are_gone_since_are_not_named(own, shop):
     shown = {hit["filename"] for words in asked for hit in own(*words, "--json").json}
     assert "web/money.ts" in shown
     assert not shown & {"shop/cart.py", "shop/money.py"}
+
+
+def test_a_map_around_a_file_begins_with_what_little_else_leads_to(run, tmp_path):
+    files = {f"user{n}.py": "from shop import Log\n\nLog()\n" for n in range(9)}
+    files["shop.py"] = "class Log:\n    pass\n"
+    files["rates.py"] = "class Rates:\n    pass\n"
+    files["till.py"] = (
+        "from rates import Rates\nfrom shop import Log\n\nLog()\nRates()\nLog()\nLog()\n"
+    )
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    entries = run("map", "--around", "till.py", "--json", cwd=tmp_path).json
+    assert [each["name"] for each in entries] == ["Rates", "Log"]
