@@ -171,6 +171,7 @@ class CandidateFinder:
         """Return those candidates of `key` that the file's imports lead to; all if to none.
 
         Behind a receiver only its own members and what is of no class must be imported with it.
+        Of a bare name that it does not import, the tops of other modules are none for it.
         """
         found_all = self._candidates[key]
         subject = place.receiver or name
@@ -180,8 +181,11 @@ class CandidateFinder:
             else self._modules.modules_of(subject, at)
         )
         narrow = (*key, modules, at.id, subject)
-        if not modules:
+        if not modules and (place.receiver or place.how == "import"):
             return found_all
+        if not modules and narrow not in self._candidates:
+            seen = (each for each in found_all.tops if self._modules.sees(at, each))
+            self._candidates[narrow] = replace(found_all, tops=tuple(seen))
         if narrow not in self._candidates:
             found = found_all.by_name.definitions
             tops = frozenset(each.key for each in found_all.tops)

@@ -12,7 +12,7 @@ from posixpath import commonprefix, join, normpath
 from typing import Any
 
 from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.code.graph import Graph, NamedFile
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
 
 MAX_FILES = 50  # that the imports of one name lead through
 _EXTENSIONS = tuple(".ts .tsx .js .jsx .mjs .cjs .mts .cts .d.ts".split())
@@ -29,6 +29,31 @@ class ModuleFinder:
         self._graph = graph
         self._files: dict[tuple[str, str, bool], list[NamedFile]] = {}
         self._modules: dict[tuple[int, str], frozenset[str]] = {}
+        self._are_modules: dict[int, bool] = {}
+
+    def sees(self, at: NamedFile, defined: Defined) -> bool:
+        """Whether a file may mean a top of another one by a bare name that it does not import.
+
+        It may be global in a script, or what that file exports: `const Cart = require("./cart")`.
+        """
+        is_required = _letters(defined.name) in map(_letters, defined.at.modules)
+        return (
+            defined.at.id == at.id
+            or not self._is_module(defined.at)
+            or (is_required and self._graph.imports(at, defined.at.modules))
+        )
+
+    def _is_module(self, at: NamedFile) -> bool:
+        """Whether a file exports or imports anything."""
+        if at.id not in self._are_modules:
+            asked = (
+                "SELECT 1 FROM code_definitions"
+                " WHERE file = ?1 AND path = name AND signature GLOB 'export *' UNION ALL"
+                " SELECT 1 FROM code_references"
+                " WHERE file = ?1 AND ' ' || places GLOB '* i[0-9]*=*' LIMIT 1"
+            )
+            self._are_modules[at.id] = bool(self._graph.connection.execute(asked, (at.id,)).get)
+        return self._are_modules[at.id]
 
     def modules_of(self, name: str, at: NamedFile) -> frozenset[str]:
         """Return what a file imports `name` from, or a module that is called so."""
@@ -59,7 +84,8 @@ class ModuleFinder:
                     found.add(file.id)
                     continue
                 onward = {each for name in names for each in self.modules_of(name, file)}
-                left += [(file, each) for each in onward or self.modules_of(_STAR, file)]
+                further = sorted(onward or self.modules_of(_STAR, file))  # else runs would vary
+                left += [(file, each) for each in further]
         return found
 
     def _named(self, at: NamedFile, module: str) -> list[NamedFile]:
@@ -105,6 +131,10 @@ class ModuleFinder:
             (source, *values),
         )
         return [NamedFile(row[0], ChunkFile(source, row[1], row[2])) for row in rows]
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
 
 
 def _shared(one: NamedFile, other: NamedFile) -> int:

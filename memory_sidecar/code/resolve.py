@@ -130,7 +130,8 @@ class _Resolving:
         if self._at.file.language == "kotlin":
             return sole(opened, "likely") or self._found.of_any_object
         bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
-        return sole(opened, "likely") or one_or_all(bare, "likely")
+        unseen = [d for d in self._candidates if not d.scope]  # of modules of JavaScript
+        return sole(opened, "likely") or sole(bare, "likely") or Meaning(tuple(bare or unseen))
 
     def _known_members(self) -> list[Defined]:
         """Return the candidates that are of a module, or of a file that this one imports.
@@ -164,7 +165,7 @@ class _Resolving:
             return tuple(filter(self._is_opened, self._candidates))
         if self._tops or not self._scoping.tells_members:
             return self._tops or self._candidates
-        shown = (d for d in self._candidates if d.kind not in FUNCTIONS)
+        shown = (d for d in self._candidates if d.scope and d.kind not in FUNCTIONS)
         return tuple(d for d in shown if self._graph.kind_around(d) not in FUNCTIONS)
 
     def _is_opened(self, defined: Defined) -> bool:
@@ -279,7 +280,7 @@ class _Resolving:
 
     def _resolve_member(self, receiver: str) -> Meaning:
         """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
-        named = self._found.by_owner.get(receiver, ())
+        named = [d for d in self._found.by_owner.get(receiver, ()) if self._is_shared(d)]
         here = (d for d in named if d.at.id == self._at.id)
         typed = self._types_of_namespace()
         if found := sole(named, "exact") or sole(here, "exact") or sole(typed, "likely"):
@@ -316,6 +317,11 @@ class _Resolving:
             if self._scoping.module_paths or d.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
+
+    def _is_shared(self, defined: Defined) -> bool:
+        """Whether files share it with its owner: `console.log = …` of JavaScript is of its own."""
+        is_own = defined.at.id == self._at.id or not self._scoping.untyped_objects
+        return is_own or bool(self._graph.kind_around(defined))
 
     def _types_of_namespace(self) -> Sequence[Defined]:
         """Return the types that a name of C++ behind a namespace means: a macro may open that."""

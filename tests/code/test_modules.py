@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code.modules import MAX_FILES, ModuleFinder
-from tests.code.trees import hits_in, write_tree
+from tests.code.trees import hits_in, told_in, write_tree
 
 TAX = "export class Tax {\n  static add() {}\n}\n"
 FILES = {
@@ -89,3 +89,36 @@ def test_a_file_that_exports_hundreds_of_others_is_not_gone_through_for_each_imp
     write_tree(tmp_path / "shop", files)
     assert len(hits_in(tmp_path / "shop")("refs", "ts/go0.ts:1")) >= 20
     assert len(asked) < 20 * (MAX_FILES + 5)
+
+
+SCRIPT = {
+    "src/types.ts": (
+        "export interface Response {\n  data: string\n}\ninterface Set<T> {\n  key: T\n}\n"
+        "export type Text = Set<string>\n"
+    ),
+    "src/app.ts": (
+        "import { Text } from './types'\n\nexport const seen = new Set()\n"
+        "export function answer(): Text {\n  console.log(seen)\n  return new Response('')\n}\n"
+    ),
+    "src/fake.test.ts": "import { answer } from './app'\n\nconsole.log = (text) => answer()\n",
+    "public/old.js": "function paint() {}\n",
+    "public/page.js": "paint()\n",
+    "types/runtime.d.ts": "declare namespace Runtime {\n  export function open(): void\n}\n",
+    "src/run.ts": "import { answer } from './app'\n\nRuntime.open()\nanswer()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("definition", "uses"),
+    [
+        ("src/types.ts:1", ["src/app.ts:6 by name"]),
+        ("src/types.ts:4", ["src/types.ts:7 exact", "src/app.ts:3 by name"]),
+        ("src/types.ts:7", ["src/app.ts:1 exact", "src/app.ts:4 exact"]),
+        ("src/fake.test.ts:3", ["src/app.ts:5 by name"]),
+        ("public/old.js:1", ["public/page.js:1 likely"]),
+        ("types/runtime.d.ts:1", ["src/run.ts:3 likely"]),
+    ],
+)
+def test_a_name_that_a_file_does_not_import_is_no_export_of_another(tmp_path, definition, uses):
+    write_tree(tmp_path / "shop", SCRIPT)
+    assert told_in(tmp_path / "shop")("refs", definition) == uses
