@@ -11,7 +11,6 @@ question with an answer scores higher than one without.
 from __future__ import annotations
 
 import json
-import os
 import random
 import tempfile
 from collections.abc import Callable, Sequence
@@ -19,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from conversations import read_conversations, save_conversation
+from figures import write_report
 from judged_sets import read_lines
-from machine import describe_machine
 from metrics import Scores, summary
-from repositories import checkout, indexed, set_options
-from retrieval import write_report
+from model_cache import cached_models
+from options import OF_REPOSITORIES, OF_TURNS, set_options
+from repositories import checkout, indexed
 from turns_as_memories import STAMPED_AT, write_turn
 
 from memory_sidecar.agents.agent import Agent
@@ -33,7 +33,6 @@ from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import load_settings
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories import hit
 from memory_sidecar.memories.handlers import Memories
@@ -52,28 +51,22 @@ GIBBERISH = ("asdf qwer zxcv", "florp the wibble snark", "xyzzy plugh foobarbaz"
 
 def main() -> None:
     parser = set_options(__doc__)
-    parser.add_argument("code", type=Path, metavar="CODE_SET")
-    parser.add_argument("turns", type=Path, metavar="CONVERSATIONS")
+    parser.add_argument("code", type=OF_REPOSITORIES, metavar="CODE_SET")
+    parser.add_argument("turns", type=OF_TURNS, metavar="CONVERSATIONS")
     options = parser.parse_args()
-    models = Models(
-        load_settings(Path.cwd(), os.environ), cache=options.cache / "embeddings.sqlite"
-    )
-    turns = turn_scores(options.turns, models)
+    with cached_models(options.cache) as models:
+        turns = turn_scores(options.turns, models)
+        code = code_scores(options.code, options.checkouts, models)
     report = {
-        "code": summary(
-            code_scores(options.code, options.checkouts, options.cache, models),
-            ranking.WEAK_BELOW,
-        ),
+        "code": summary(code, ranking.WEAK_BELOW),
         "sessions": summary(turns["sessions"], sessions_ranking.WEAK_BELOW),
         "memories": summary(turns["memories"], hit.WEAK_BELOW),
     }
-    models.close()
     print(json.dumps(report, indent=1))
-    if not options.no_results:
-        write_report({"set": "answerable"} | report | {"machine": describe_machine()})
+    write_report("retrieval-answerable", {"set": "answerable"} | report, options)
 
 
-def code_scores(folder: Path, checkouts: Path, cache: Path, models: Models) -> Scores:
+def code_scores(folder: Path, checkouts: Path, models: Models) -> Scores:
     repositories = json.loads((folder / "repositories.json").read_text(encoding="utf-8"))
     questions = list(read_lines(folder / "queries.jsonl"))
     own_scores: list[float] = []
@@ -83,7 +76,7 @@ def code_scores(folder: Path, checkouts: Path, cache: Path, models: Models) -> S
         own = [each["text"] for each in questions if each["repository"] == name]
         foreign = [each["text"] for each in questions if is_foreign(each, name)]
         random.Random(name).shuffle(foreign)
-        tree = checkout(repository, checkouts or cache / "checkouts")
+        tree = checkout(repository, checkouts)
         with indexed(tree / repository["root"], models) as codebase:
 
             def first(text: str, codebase: Codebase = codebase) -> float:

@@ -1,6 +1,6 @@
 """Measures whether a question in the words of a commit finds what that commit changes.
 
-    python benchmarks/commits.py benchmarks/sets/commits.json
+    python benchmarks/commits.py [SET]
 
 Indexes the tree and the history of each repository at `base`. The subjects of the commits from
 `base` to `head` are the questions, and the files that a commit changed are the right answers.
@@ -19,17 +19,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from machine import describe_machine
-from repositories import checkout, indexed, read_options
-from retrieval import write_report
+from figures import write_report
+from model_cache import cached_models
+from options import existing_file, set_options
+from repositories import checkout, indexed
 from steps import left_out
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.models import Models
 
 SET = Path(__file__).parent / "sets" / "commits.json"
 CUTS = (1, 5, 10)
@@ -58,17 +57,16 @@ class Question:
 
 
 def main() -> None:
-    options = read_options(__doc__.splitlines()[0] if __doc__ else "")
-    report = measure(options.set, options.checkouts or options.cache / "checkouts", options.cache)
+    parser = set_options(__doc__)
+    parser.add_argument("set", nargs="?", type=existing_file, default=SET, metavar="SET")
+    options = parser.parse_args()
+    report = measure(options.set, options.checkouts, options.cache)
     print(json.dumps(report["macro"], indent=1))
-    if not options.no_results:
-        write_report(report)
+    write_report(f"retrieval-{report['set']}", report, options)
 
 
 def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
     """hit@k by repository for each way of ranking, and the mean over repositories."""
-    cache.mkdir(parents=True, exist_ok=True)
-    models = Models(Settings(), cache=cache / "embeddings.sqlite")
     rows: dict[str, dict[str, Row]] = {"with history": {}, "without history": {}, "keyword": {}}
     counted: dict[str, dict[str, int]] = {}
     for repository in json.loads(file.read_text(encoding="utf-8")):
@@ -76,14 +74,13 @@ def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
         tree = checkout(repository | {"name": f"commits-{name}", "revision": base}, checkouts)
         _git(tree, "checkout", "--quiet", "--detach", base)  # it may be of an earlier set
         questions = list(questions_of(tree, repository))[:MAX_QUESTIONS]
-        with indexed(tree, models) as codebase:
+        with cached_models(cache) as models, indexed(tree, models) as codebase:
             rows["with history"][name] = hits(codebase, questions, SearchMode.HYBRID)
             with left_out("history"):
                 rows["without history"][name] = hits(codebase, questions, SearchMode.HYBRID)
             rows["keyword"][name] = hits(codebase, questions, SearchMode.KEYWORD)
         counted[name] = {"commits": len(_git(tree, "rev-list", "HEAD")), "asked": len(questions)}
         print(name, counted[name], {way: row[name] for way, row in rows.items()}, flush=True)
-    models.close()
     return {
         "set": file.stem,
         "repositories": counted,
@@ -95,7 +92,6 @@ def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
             }
             for way, by_name in rows.items()
         },
-        "machine": describe_machine(),
     }
 
 

@@ -14,16 +14,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
 from command import run_command
-from figures import Results, figure_options
-from machine import describe_machine
+from figures import Results
+from options import figure_options
+from served import served
 from vectors import random_vectors
 
 from memory_sidecar.agents.services import Services
@@ -35,7 +34,6 @@ from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache, vector_key
 
 RUNS = 5
-PROGRAM = (str(Path(sys.executable).with_name("memory-sidecar")),)
 SHARES = {AtomKind.EXPERIMENT: 0.6, AtomKind.KNOWLEDGE: 0.3, AtomKind.PATTERN: 0.1}
 WORDS = """
     cache latency retry pool index query shard replica schema migration token parser chunk vector
@@ -50,7 +48,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one run of each, 40 new atoms")
     options = parser.parse_args()
     runs = 1 if options.quick else RUNS
-    machine, results = describe_machine(), Results()
+    results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-context-") as scratch:
         work = Path(scratch)
         small, large = work / "small", work / "large"
@@ -66,7 +64,12 @@ def main() -> None:
         results.add("regen, 10,000 atoms, first", regen_seconds(large, work), "s")
         add("regen, 10,000 atoms, one changed", changed_seconds, large)
         add("regen, 10,000 atoms", regen_seconds, large)
-        with daemon(work):
+        with served(work / "data") as daemon:
+            daemon.start()
+
+            def asked_seconds(root: Path, _: Path) -> float:
+                return daemon.call("context", "regen", "--all", "--root", root)
+
             add("regen, 300 atoms, by a daemon", asked_seconds, small)
             add("regen, 10,000 atoms, by a daemon", asked_seconds, large)
         remember_random_vectors(large, work)
@@ -74,7 +77,7 @@ def main() -> None:
         each = 20 if options.quick else 200
         new_a_second = new_at_once(small, work, each=each)
         results.add("context new by two processes", new_a_second, "atoms/s")
-    results.write("context", machine, also=options.json)
+    results.write("context", options)
 
 
 def make_root(path: Path, *, projects: int, atoms: int) -> None:
@@ -99,31 +102,6 @@ def make_root(path: Path, *, projects: int, atoms: int) -> None:
 def regen_seconds(root: Path, work: Path) -> float:
     run = run_command("context", "regen", "--all", "--root", root, data_dir=work / "data", cwd=work)
     return run.seconds
-
-
-@contextmanager
-def daemon(work: Path) -> Iterator[None]:
-    """Start a daemon by a first call, so that later measurements do not include the start."""
-    subprocess.run([*PROGRAM, "status"], env=_environ(work), capture_output=True, check=False)
-    try:
-        yield
-    finally:
-        subprocess.run([*PROGRAM, "stop"], env=_environ(work), capture_output=True, check=True)
-
-
-def asked_seconds(root: Path, work: Path) -> float:
-    """Seconds of a whole command process whose work the daemon does."""
-    command = [*PROGRAM, "context", "regen", "--all", "--root", str(root)]
-    started = time.perf_counter()
-    subprocess.run(command, env=_environ(work), cwd=work, capture_output=True, check=True)
-    return time.perf_counter() - started
-
-
-def _environ(work: Path) -> dict[str, str]:
-    return os.environ | {
-        "MEMORY_SIDECAR_DATA_DIR": str(work / "data"),
-        "MEMORY_SIDECAR_NO_DAEMON": "0",
-    }
 
 
 def changed_seconds(root: Path, work: Path) -> float:

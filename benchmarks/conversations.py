@@ -7,7 +7,6 @@ holds one. `sets/coding-sessions` has sessions of people with coding agents, mad
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections import defaultdict
@@ -19,14 +18,13 @@ from typing import Any
 
 from judged_sets import read_lines, read_relevance
 from metrics import Judged, mean_metrics
+from model_cache import cached_models
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.embedding.models import Models
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionQuery
 
@@ -76,9 +74,10 @@ def measure_conversations(
     judged_set: ConversationSet, *, cache: Path, reporter: Reporter
 ) -> dict[str, dict[str, Metrics]]:
     """Metrics by ranking and category of question; "all" is every question."""
-    cache.mkdir(parents=True, exist_ok=True)
-    models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
-    with tempfile.TemporaryDirectory(prefix="memory-sidecar-conversations-") as scratch:
+    with (
+        cached_models(cache) as models,
+        tempfile.TemporaryDirectory(prefix="memory-sidecar-conversations-") as scratch,
+    ):
         data_dir = DataDir(Path(scratch, "data"))
         agents, sessions, turn_ids = [], {}, {}
         for name in dict.fromkeys(turn["conversation"] for turn in judged_set.turns):
@@ -93,7 +92,6 @@ def measure_conversations(
         }
         for agent in agents:
             agent.close()
-    models.close()
     return results
 
 

@@ -22,11 +22,11 @@ from pathlib import Path
 
 import psutil
 from command import run_command
-from figures import Results, figure_options
+from figures import Results
 from latency import QUESTIONS
-from machine import describe_machine
+from options import figure_options
 from served import Served, served
-from trees import add_tree_options, chosen_tree, copy_part, copy_until
+from trees import chosen_tree, copy_part, copy_until
 from vectors import give_codebase_random_vectors
 
 FILES = 10_020  # 10,000 and some that git would ignore
@@ -44,14 +44,13 @@ TIMEOUT_S = 300.0
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-daemon-") as scratch:
         work = Path(scratch)
         for part in options.only or PARTS:
             PARTS[part](results, tree, work / part)
-    results.write("daemon", machine, also=options.json)
+    results.write("daemon", options)
 
 
 def measure_queries(results: Results, tree: Path, folder: Path) -> None:
@@ -291,8 +290,7 @@ PARTS: dict[str, Callable[[Results, Path, Path], None]] = {
 
 
 def _options() -> argparse.Namespace:
-    parser = figure_options(__doc__)
-    add_tree_options(parser)
+    parser = figure_options(__doc__, tree=True)
     parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
     return parser.parse_args()
 

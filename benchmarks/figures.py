@@ -7,16 +7,19 @@ import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from machine import RESULTS, machine_slug
+from machine import RESULTS, describe_machine, machine_slug
 
 
 @dataclass(slots=True)
 class Results:
-    """Figures by name, in order: value, unit, and the wanted value if there is one."""
+    """Figures by name, in order: value, unit, and the wanted value if there is one.
 
+    Create it before anything is measured: the load of the machine is that of this moment.
+    """
+
+    machine: dict[str, Any] = field(default_factory=describe_machine)
     figures: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, name: str, value: float, unit: str, *, wanted: str = "", note: str = "") -> None:
@@ -42,26 +45,30 @@ class Results:
         """The value of a figure that was added before."""
         return float(next(figure["value"] for figure in self.figures if figure["name"] == name))
 
-    def write(self, topic: str, machine: dict[str, Any], *, also: str | None = None) -> None:
-        """Write a table and JSON into the results folder, and the JSON to the file `also`."""
-        text = json.dumps({"machine": machine, "figures": self.figures}, indent=1) + "\n"
-        name = f"{topic}-{machine_slug(machine)}"
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    def write(self, topic: str, options: argparse.Namespace) -> None:
+        """Write a table and JSON into the results folder, and JSON to `--json`."""
+        report = {"machine": self.machine, "figures": self.figures}
+        if options.json:
+            options.json.write_text(_json(report), encoding="utf-8")
+        name = f"{topic}-{machine_slug(self.machine)}"
+        write_report(name, report, options)
         lines = [f"# {topic.capitalize()}", ""]
-        lines += [f"- {key}: {value}" for key, value in machine.items()]
+        lines += [f"- {key}: {value}" for key, value in self.machine.items()]
         lines += ["", "| figure | value | | wanted | |", "|---|---:|---|---|---|"]
         lines += [
             f"| {f['name']} | {f['value']:,.2f} | {f['unit']} | {f['wanted']} | {f['note']} |"
             for f in self.figures
         ]
-        (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        if also:
-            Path(also).write_text(text, encoding="utf-8")
+        if not options.no_results:
+            (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def figure_options(doc: str | None) -> argparse.ArgumentParser:
-    """Options of a benchmark, described by `doc`, that writes figures."""
-    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
-    return parser
+def write_report(name: str, report: dict[str, Any], options: argparse.Namespace) -> None:
+    """Write `report` and its machine into the results folder, unless `--no-results` is given."""
+    if not options.no_results:
+        report = report if "machine" in report else report | {"machine": describe_machine()}
+        (RESULTS / f"{name}.json").write_text(_json(report), encoding="utf-8")
+
+
+def _json(report: dict[str, Any]) -> str:
+    return json.dumps(report, indent=1) + "\n"

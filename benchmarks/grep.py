@@ -21,9 +21,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from figures import Results, figure_options
-from machine import describe_machine
-from trees import add_tree_options, chosen_tree
+from figures import Results
+from options import figure_options
+from trees import chosen_tree
 
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.registry import Registry
@@ -77,7 +77,6 @@ PATTERNS: dict[str, Callable[[ast.AST], bool]] = {
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     tree = chosen_tree(options)
     results = Results()
     expected = _found_by_python(tree)
@@ -85,7 +84,7 @@ def main() -> None:
         registry = Registry(Path(empty) / "sources.json")
         for pattern in PATTERNS:
             _measure(results, tree, registry, pattern, expected[pattern])
-    results.write("grep", machine, also=options.json)
+    results.write("grep", options)
     if any(figure["name"].endswith(WRONG) and figure["value"] for figure in results.figures):
         sys.exit("the counts differ")
 
@@ -149,8 +148,7 @@ def _ast_grep(program: str, tree: Path, pattern: str) -> tuple[float, int]:
 
 
 def _options() -> argparse.Namespace:
-    parser = figure_options(__doc__)
-    add_tree_options(parser)
+    parser = figure_options(__doc__, tree=True)
     return parser.parse_args()
 
 

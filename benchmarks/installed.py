@@ -14,8 +14,8 @@ import time
 import venv
 from pathlib import Path
 
-from figures import Results, figure_options
-from machine import describe_machine
+from figures import Results
+from options import figure_options
 
 ROOT = Path(__file__).parents[1]
 MB = 1_000_000
@@ -24,11 +24,10 @@ LARGEST = 6
 
 def main() -> None:
     options = figure_options(__doc__).parse_args()
-    machine = describe_machine()
     results = Results()
     with tempfile.TemporaryDirectory() as folder:
         _measure(results, Path(folder))
-    results.write("installed", machine, also=options.json)
+    results.write("installed", options)
 
 
 def _measure(results: Results, folder: Path) -> None:

@@ -11,24 +11,22 @@ minutes on two cores.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import apsw
 from command import command_line, run_command
-from machine import RESULTS, describe_machine, machine_slug
+from figures import Results
+from options import figure_options, whole
 from rows import Rows, differences, rows_of
-from trees import add_tree_options, chosen_tree
+from trees import chosen_tree
 from vectors import random_vectors
 
 from memory_sidecar.agents.services import Services
@@ -57,7 +55,7 @@ class Kill:
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
+    results = Results()
     tree = chosen_tree(options, part="django")
     moments = random.Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-kill9-") as scratch:
@@ -67,18 +65,21 @@ def main() -> None:
         _start_with(known, clean)
         run = run_command("index", tree, data_dir=clean, cwd=tree)
         wanted = rows_of(clean / DB)
-        print(f"undisturbed: {run.seconds:.1f} s, {run.output['files_processed']:,} files indexed")
-        kills: list[Kill] = []
-        while len(kills) < options.kills:
-            folder = work / f"killed-{len(kills)}"
+        note = f"{run.output['files_processed']:,} files indexed"
+        results.add("undisturbed", run.seconds, "s", note=note)
+        killed = unequal = 0
+        while killed < options.kills:
+            folder = work / f"killed-{killed}"
             _start_with(known, folder)
             kill = kill_once(tree, folder, wanted, moments.uniform(0, run.seconds))
             shutil.rmtree(folder)
             if kill:
-                kills.append(kill)
-                print(_line(kill), flush=True)
-        _write(kills, wanted, run.seconds, options, machine)
-    sys.exit(any(kill.differences for kill in kills))
+                killed += 1
+                unequal += bool(kill.differences)
+                _add(results, kill)
+        results.add("databases that differ", unequal, "", wanted="0", note=f"of {killed}")
+    results.write("kill9", options)
+    sys.exit(bool(unequal))
 
 
 def know_vectors(tree: Path, work: Path, *, unknown: int, seed: int) -> Path:
@@ -149,62 +150,22 @@ def _state_of(data_dir: Path) -> tuple[str, int, int]:
     return "vectors" if waiting else "ending", files, vectors
 
 
-def _line(kill: Kill) -> str:
-    verdict = "equal" if not kill.differences else f"DIFFERENT: {kill.differences}"
-    return (
-        f"killed after {kill.moment_s:5.2f} s ({kill.stage}; {kill.files_before:,} files,"
-        f" {kill.vectors_before:,} vectors), went on for {kill.seconds_after:.1f} s: {verdict}"
+def _add(results: Results, kill: Kill) -> None:
+    note = (
+        f"{kill.stage}: {kill.files_before:,} files, {kill.vectors_before:,} vectors; then"
+        f" {kill.files_after:,}, {kill.vectors_after:,} in {kill.seconds_after:.1f} s:"
+        f" {kill.differences or 'equal'}"
     )
-
-
-def _write(
-    kills: list[Kill],
-    wanted: Rows,
-    clean_seconds: float,
-    options: argparse.Namespace,
-    machine: dict[str, Any],
-) -> None:
-    rows = {table: counted.total() for table, counted in wanted.items()}
-    equal = sum(not kill.differences for kill in kills)
-    report = {
-        "machine": machine,
-        "seed": options.seed,
-        "undisturbed_seconds": round(clean_seconds, 1),
-        "rows": rows,
-        "kills": [asdict(kill) for kill in kills],
-    }
-    name = f"kill9-{machine_slug(machine)}"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    stages = Counter(kill.stage for kill in kills)
-    lines = [
-        "# First runs, killed at random moments",
-        "",
-        *(f"- {key}: {value}" for key, value in machine.items()),
-        "",
-        f"{equal} of {len(kills)} ended with the rows of a run that was not disturbed"
-        f" ({clean_seconds:.1f} s):"
-        f" {', '.join(f'{table} {count:,}' for table, count in rows.items())}."
-        f" Killed while: {', '.join(f'{stage} {count}' for stage, count in stages.items())}.",
-        "",
-        "| killed after | while | files, vectors then | next run | indexed, embedded | database |",
-        "|---:|---|---:|---:|---:|---|",
-        *(
-            f"| {kill.moment_s:.2f} s | {kill.stage} | {kill.files_before:,}, "
-            f"{kill.vectors_before:,} | {kill.seconds_after:.1f} s | {kill.files_after:,}, "
-            f"{kill.vectors_after:,} | {kill.differences or 'equal'} |"
-            for kill in kills
-        ),
-    ]
-    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    results.add("killed after", kill.moment_s, "s", note=note)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    add_tree_options(parser)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    parser.add_argument("--unknown", type=int, default=300, help="vectors to embed in each run")
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--kills", type=whole(1), default=20)
+    parser.add_argument("--seed", type=whole(0), default=1, help="of the moments")
+    parser.add_argument(
+        "--unknown", type=whole(0), default=300, help="vectors to embed in each run"
+    )
     return parser.parse_args()
 
 

@@ -16,23 +16,21 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import cycle, starmap
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from figures import write_report
 from judged_sets import read_lines
-from machine import describe_machine
-from repositories import checkout, indexed, set_options
-from retrieval import write_report
+from model_cache import cached_models
+from options import set_options
+from repositories import checkout, indexed
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.models import Models
 
 SETS = Path(__file__).parent / "sets"
 CUTS = (1, 5)
@@ -90,14 +88,12 @@ def main() -> None:
     parser = set_options(__doc__)
     parser.add_argument("--build", action="store_true", help="draw the sets anew")
     options = parser.parse_args()
-    checkouts = options.checkouts or options.cache / "checkouts"
     if options.build:
-        build(checkouts, options.cache)
+        build(options.checkouts, options.cache)
         return
-    report = measure(checkouts, options.cache)
+    report = measure(options.checkouts, options.cache)
     print(json.dumps(report, indent=1))
-    if not options.no_results:
-        write_report({"set": "known-items"} | report | {"machine": describe_machine()})
+    write_report("retrieval-known-items", {"set": "known-items"} | report, options)
 
 
 def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
@@ -148,7 +144,7 @@ def each_indexed(
     checkouts: Path, cache: Path, *, embed: bool = True
 ) -> Iterator[tuple[str, Codebase]]:
     """Yield each tree and its name, once it is indexed."""
-    with closing(Models(Settings(), cache=cache / "embeddings.sqlite")) as models:
+    with cached_models(cache) as models:
         for repository in json.loads((SETS / "repositories.json").read_text(encoding="utf-8")):
             with indexed(checkout(repository, checkouts), models, embed=embed) as codebase:
                 yield repository["name"], codebase

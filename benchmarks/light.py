@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, run_command
 from curve import draw_curve
-from figures import Results, figure_options
-from machine import RESULTS, describe_machine
-from trees import add_tree_options, chosen_tree, copy_part, copy_until
+from figures import Results
+from machine import RESULTS
+from options import figure_options, whole
+from trees import chosen_tree, copy_part, copy_until
 
 from memory_sidecar.code.search import DEPTH
 from memory_sidecar.core.process import process_memory_bytes, return_free
@@ -41,13 +42,12 @@ Floats = npt.NDArray[np.float32]
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-light-") as scratch:
         for part in options.only or PARTS:
             PARTS[part](results, tree, Path(scratch, part), options)
-            results.write("light", machine, also=options.json)
+            results.write("light", options)
 
 
 def measure_first(results: Results, tree: Path, folder: Path, _options: argparse.Namespace) -> None:
@@ -85,13 +85,14 @@ def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.
         results.add(f"first index, {files:,} files, CPU a file", per_file, "ms")
         points.append((files, per_file))
         run_command("source", "remove", root.name, data_dir=folder / "data", cwd=folder)
-    draw_curve(
-        points,
-        title="CPU time a file until it is found by words and static vectors",
-        x="files",
-        y="ms",
-        file=RESULTS / "light-files.svg",
-    )
+    if not options.no_results:
+        draw_curve(
+            points,
+            title="CPU time a file until it is found by words and static vectors",
+            x="files",
+            y="ms",
+            file=RESULTS / "light-files.svg",
+        )
 
 
 def measure_vectors(
@@ -179,13 +180,12 @@ PARTS: dict[str, Callable[[Results, Path, Path, argparse.Namespace], None]] = {
 
 
 def _options() -> argparse.Namespace:
-    parser = figure_options(__doc__)
-    add_tree_options(parser)
+    parser = figure_options(__doc__, tree=True)
     parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
     parser.add_argument(
-        "--files", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000]
+        "--files", type=whole(1), nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000]
     )
-    parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000, 1_000_000])
+    parser.add_argument("--rows", type=whole(100), nargs="+", default=[20_000, 100_000, 1_000_000])
     return parser.parse_args()
 
 

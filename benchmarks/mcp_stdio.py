@@ -11,47 +11,44 @@ import argparse
 import json
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 from command import run_command
-from figures import Results, figure_options
+from figures import Results
 from latency import QUESTIONS
-from machine import describe_machine
-from trees import add_tree_options, chosen_tree
+from options import figure_options, whole
+from served import PROGRAM, Served, served
+from trees import chosen_tree
 from vectors import give_codebase_random_vectors
 
-_PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 _HANDSHAKES = 20
 _CLIENTS = 8
 
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-mcp-") as scratch:
-        data_dir = Path(scratch)
+        data_dir = Path(scratch, "data")
         index(results, tree, data_dir)
-        try:
-            with server(data_dir, tree, "warm-up") as first:
+        with served(data_dir) as daemon:
+            with server(daemon, tree, "warm-up") as first:
                 first.open()
-                first.call("search_code", query="warm up")
+                path = first.call("search_code", query="warm up")["hits"][0]["filename"]
                 first.call("store_memory", content="warm up", category="codebase")
-            measure_handshake(results, data_dir, tree)
-            measure_calls(results, data_dir, tree)
-            measure_eight(results, data_dir, tree, calls=options.calls)
-        finally:
-            subprocess.run([_PROGRAM, "stop", "--data-dir", data_dir], check=True)
-    results.write("mcp", machine, also=options.json)
+            measure_handshake(results, daemon, tree)
+            measure_calls(results, daemon, tree, path)
+            measure_eight(results, daemon, tree, path, calls=options.calls)
+    results.write("mcp", options)
 
 
 class Server:
@@ -94,12 +91,13 @@ class Server:
 
 
 @contextmanager
-def server(data_dir: Path, cwd: Path, agent: str) -> Iterator[Server]:
+def server(daemon: Served, cwd: Path, agent: str) -> Iterator[Server]:
     """Start a server as a host does; it ends with the block."""
     process = subprocess.Popen(
-        [_PROGRAM, "mcp", "--output-schemas", "--agent", agent, "--data-dir", data_dir],
+        [PROGRAM, "mcp", "--output-schemas", "--agent", agent],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=daemon.environ,
         cwd=cwd,
     )
     try:
@@ -115,13 +113,13 @@ def index(results: Results, tree: Path, data_dir: Path) -> None:
     give_codebase_random_vectors(data_dir)
 
 
-def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:
+def measure_handshake(results: Results, daemon: Served, cwd: Path) -> None:
     """Measure the time from process start to the answer of tools/list."""
     taken = []
     resident = 0
     for number in range(_HANDSHAKES):
         started = time.perf_counter()
-        with server(data_dir, cwd, f"hand-{number}") as one:
+        with server(daemon, cwd, f"hand-{number}") as one:
             one.open()
             assert one.ask("tools/list")["tools"]
             taken.append(1000 * (time.perf_counter() - started))
@@ -132,35 +130,35 @@ def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:
     results.add("resident per agent, outside the daemon", resident / 2**20, "MB", wanted="≤ 20")
 
 
-def measure_calls(results: Results, data_dir: Path, cwd: Path) -> None:
+def measure_calls(results: Results, daemon: Served, cwd: Path, path: str) -> None:
     """Measure consecutive calls by one agent."""
     calls: dict[str, list[dict[str, Any]]] = {
         "search_code": [{"query": question} for question in QUESTIONS],
-        "read_file": [{"path": "README.rst"}] * 30,
+        "read_file": [{"path": path}] * 30,
         "store_memory": [
             {"content": f"Fact {n} about {q}", "category": "codebase"}
             for n, q in enumerate(QUESTIONS)
         ],
         "search_memories": [{"query": question} for question in QUESTIONS],
     }
-    with server(data_dir, cwd, "one-by-one") as one:
+    with server(daemon, cwd, "one-by-one") as one:
         one.open()
-        taken = _timed(one, "ping", [{}] * 100)
+        taken = _timed(lambda **_: one.ask("ping"), [{}] * 100)
         results.add(
             "ping, p50", statistics.median(taken), "ms", note="nothing but the way there and back"
         )
         for tool, arguments in calls.items():
-            taken = _timed(one, "tools/call", [{"name": tool, "arguments": a} for a in arguments])
+            taken = _timed(partial(one.call, tool), arguments)
             wanted = "≤ 15" if tool == "search_code" else ""
             results.add_spread(tool, taken, wanted=(wanted, ""))
 
 
-def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) -> None:
+def measure_eight(results: Results, daemon: Served, cwd: Path, path: str, *, calls: int) -> None:
     """Measure eight agents at once, each with many mixed calls."""
     started = time.perf_counter()
     with ThreadPoolExecutor(_CLIENTS) as pool:
         agents = [f"agent-{number}" for number in range(_CLIENTS)]
-        done = list(pool.map(lambda agent: _work(data_dir, cwd, agent, calls), agents))
+        done = list(pool.map(lambda agent: _work(daemon, cwd, agent, path, calls), agents))
     seconds = time.perf_counter() - started
     taken = [each for times, _ in done for each in times]
     foreign = sum(count for _, count in done)
@@ -171,13 +169,13 @@ def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) ->
     results.add("memories of other agents seen", foreign, "", wanted="0")
 
 
-def _work(data_dir: Path, cwd: Path, agent: str, calls: int) -> tuple[list[float], int]:
+def _work(daemon: Served, cwd: Path, agent: str, path: str, calls: int) -> tuple[list[float], int]:
     """Milliseconds of each call, and the number of memories returned that another agent wrote."""
     taken, foreign = [], 0
-    with server(data_dir, cwd, agent) as one:
+    with server(daemon, cwd, agent) as one:
         one.open()
         for number in range(calls):
-            tool, arguments = _mixed(number, agent)
+            tool, arguments = _mixed(number, agent, path)
             started = time.perf_counter()
             answer = one.call(tool, **arguments)
             taken.append(1000 * (time.perf_counter() - started))
@@ -187,7 +185,7 @@ def _work(data_dir: Path, cwd: Path, agent: str, calls: int) -> tuple[list[float
     return taken, foreign
 
 
-def _mixed(number: int, agent: str) -> tuple[str, dict[str, Any]]:
+def _mixed(number: int, agent: str, path: str) -> tuple[str, dict[str, Any]]:
     """A call of the mix, mostly searches."""
     question = QUESTIONS[number % len(QUESTIONS)]
     search: tuple[str, dict[str, Any]] = ("search_code", {"query": question})
@@ -195,7 +193,7 @@ def _mixed(number: int, agent: str) -> tuple[str, dict[str, Any]]:
         search,
         ("store_memory", {"content": f"{agent} on {question}", "category": "codebase"}),
         ("search_memories", {"query": question, "shared": False}),
-        ("read_file", {"path": "README.rst"}),
+        ("read_file", {"path": path}),
         search,
         ("save_session", {"messages": [{"role": "user", "content": f"{agent} {number}"}]}),
         ("search_sessions", {"query": question}),
@@ -207,19 +205,19 @@ def _mixed(number: int, agent: str) -> tuple[str, dict[str, Any]]:
     return mix[number % len(mix)]
 
 
-def _timed(one: Server, method: str, asked: list[dict[str, Any]]) -> list[float]:
+def _timed(ask: Callable[..., object], asked: list[dict[str, Any]]) -> list[float]:
+    """Milliseconds of `ask` with each of the arguments `asked`."""
     taken = []
-    for params in asked:
+    for arguments in asked:
         started = time.perf_counter()
-        one.ask(method, **params)
+        ask(**arguments)
         taken.append(1000 * (time.perf_counter() - started))
     return taken
 
 
 def _options() -> argparse.Namespace:
-    parser = figure_options(__doc__)
-    add_tree_options(parser)
-    parser.add_argument("--calls", type=int, default=500, help="of each of the eight agents")
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--calls", type=whole(1), default=500, help="of each of the eight agents")
     return parser.parse_args()
 
 

@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from crowd import store_while_killed
-from figures import Results, figure_options
-from machine import describe_machine
+from figures import Results
+from options import figure_options, whole
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
@@ -47,7 +47,6 @@ handles rejects keeps drops rebuilds the a every this that of in on for with wit
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-memories-") as scratch:
         data_dir = Path(scratch) / "data"
@@ -67,7 +66,7 @@ def main() -> None:
         results.add("memories lost", outcome.lost, "memories", wanted="0")
         results.add("memories doubled", outcome.doubled, "memories", wanted="0")
         results.add("not found by keyword", outcome.not_found, "memories", wanted="0")
-    results.write("memories", machine, also=options.json)
+    results.write("memories", options)
     sys.exit(bool(outcome.lost or outcome.doubled or outcome.not_found))
 
 
@@ -161,8 +160,10 @@ def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
 
 def _options() -> argparse.Namespace:
     parser = figure_options(__doc__)
-    parser.add_argument("--memories", type=int, default=10_000)
-    parser.add_argument("--stores", type=int, default=250, help="of each of the eight processes")
+    parser.add_argument("--memories", type=whole(1), default=10_000)
+    parser.add_argument(
+        "--stores", type=whole(1), default=250, help="of each of the eight processes"
+    )
     return parser.parse_args()
 
 

@@ -54,6 +54,10 @@ def mean_metrics(judged: Sequence[Judged]) -> dict[str, float]:
     return {name: value / len(judged) for name, value in sums.items()}
 
 
+def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in metrics.items()}
+
+
 def summary(scores: Scores, weak_below: float) -> dict[str, Any]:
     """The AUC of `scores`, and the shares of both kinds that fall below `weak_below`."""
     with_answer, without = scores

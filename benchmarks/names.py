@@ -16,19 +16,20 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import clangd
 from clangd import Asked
-from figures import Results, figure_options
-from machine import describe_machine
+from command import index_words
+from figures import Results
+from options import existing_file, figure_options, folder
 
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import UseGraph, read_entries
@@ -73,23 +74,30 @@ Spot = tuple[str, int]
 
 def main() -> None:
     parser = figure_options(__doc__)
-    parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
-    parser.add_argument("--typescript", type=Path, metavar="NODE_MODULES", help="where that is")
-    parser.add_argument("--clangd", type=Path, metavar="PROGRAM", help="to compare C and C++ with")
+    parser.add_argument("trees", nargs="+", type=folder, metavar="TREE")
+    parser.add_argument("--typescript", type=folder, metavar="NODE_MODULES", help="where that is")
+    parser.add_argument(
+        "--clangd", type=existing_file, metavar="PROGRAM", help="to compare C and C++ with"
+    )
     options = parser.parse_args()
+    if not shutil.which("ctags"):
+        parser.error("ctags (Universal Ctags) is not on the PATH")
+    if not find_spec("jedi"):
+        parser.error("jedi is not installed: pip install jedi")
     warnings.simplefilter("ignore", SyntaxWarning)
-    machine, results = describe_machine(), Results()
+    results = Results()
     found: dict[str, Counter[str]] = defaultdict(Counter)
     references: dict[str, Counter[str]] = defaultdict(Counter)
     times: dict[str, list[float]] = defaultdict(list)
     for tree in options.trees:
-        with tempfile.TemporaryDirectory() as folder:
-            connection = index(tree.resolve(), Path(folder))
-            compare_definitions(tree.resolve(), connection, options.typescript, found)
+        with tempfile.TemporaryDirectory() as scratch:
+            index_words(tree, Path(scratch))
+            connection = connect(Path(scratch, "codebase.sqlite"), read_only=True)
+            compare_definitions(tree, connection, options.typescript, found)
             if any(tree.rglob("*.py")):
-                compare_references(connection, by_jedi(tree.resolve()), references["Python"])
+                compare_references(connection, by_jedi(tree), references["Python"])
             if options.clangd:
-                asked = clangd.resolved(tree.resolve(), options.clangd, sample=SAMPLE, seed=SEED)
+                asked = clangd.resolved(tree, options.clangd, sample=SAMPLE, seed=SEED)
                 compare_references(connection, asked, references["C and C++"])
             measure(connection, times)
             connection.close()
@@ -102,25 +110,7 @@ def main() -> None:
         taken = [1000 * each for each in seconds]
         note = f"{len(seconds)} asked"
         results.add_spread(what, taken, wanted=("", wanted), note=note)
-    results.write("names", machine, also=options.json)
-
-
-def index(tree: Path, folder: Path) -> Connection:
-    """Index `tree` in `folder`; return the database."""
-    db = folder / "codebase.sqlite"
-    program = Path(sys.executable).with_name("memory-sidecar")
-    command = [
-        str(program),
-        "index",
-        str(tree),
-        "--wait",
-        "keyword",
-        "--db",
-        str(db),
-        "--no-daemon",
-    ]
-    subprocess.run(command, check=True, capture_output=True, cwd=folder)
-    return connect(db, read_only=True)
+    results.write("names", options)
 
 
 def compare_definitions(
@@ -168,7 +158,7 @@ def names_of_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spo
 
 def typescript(tree: Path, modules: Path) -> Iterator[tuple[str, Spot, bool]]:
     files = [file for file in sorted(tree.rglob("*")) if file.suffix in SCRIPTS]
-    command = ["node", str(Path(__file__).with_name("navigation_tree.cjs")), str(modules.resolve())]
+    command = ["node", str(Path(__file__).with_name("navigation_tree.cjs")), str(modules)]
     paths = "".join(f"{file}\n" for file in files).encode()
     done = subprocess.run(command, input=paths, check=True, capture_output=True)
     for line in done.stdout.splitlines():

@@ -17,6 +17,7 @@ from typing import Any
 
 from judged_sets import read_lines
 from metrics import Judged, mean_metrics
+from model_cache import models_in
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -24,7 +25,6 @@ from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE, SHARED, DataDir
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.sessions.model import SessionQuery
@@ -47,11 +47,10 @@ def measure_own(
     """Metrics by kind of question and search mode; kinds without questions are left out."""
     rows = list(read_lines(folder / QUERIES))
     settings = replace(load_settings(Path.cwd(), os.environ), keep_questions=False)
-    cache.mkdir(parents=True, exist_ok=True)
     judged: dict[str, dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-own-") as scratch:
         services = Services(DataDir(Path(scratch, "data")), settings)
-        services.models = Models(settings, cache=cache / "embeddings.sqlite")
+        services.models = models_in(cache, settings)
         for row, ask in _askable(rows, folder.resolve().parent, services, reporter):
             for mode in SearchMode:
                 ranking = list(dict.fromkeys(ask(row["text"], mode)))

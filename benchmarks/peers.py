@@ -32,11 +32,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from figures import Results, figure_options
+from figures import Results
 from installed import bytes_of
 from latency import QUESTIONS
-from machine import describe_machine
-from trees import add_tree_options, chosen_tree, copy_part
+from options import figure_options, whole
+from trees import chosen_tree, copy_part
 
 from memory_sidecar.embedding.static import TOKENIZER, WEIGHTS, find_static
 
@@ -233,12 +233,10 @@ TOOLS = (OURS, *PEERS)
 
 
 def main() -> None:
-    parser = figure_options(__doc__)
-    add_tree_options(parser)
-    parser.add_argument("--rounds", type=int, default=2, help="first indexes of each")
-    parser.add_argument("--every", type=int, default=3, help="take every n-th file")
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--rounds", type=whole(1), default=2, help="first indexes of each")
+    parser.add_argument("--every", type=whole(1), default=3, help="take every n-th file")
     options = parser.parse_args()
-    machine = describe_machine()
     tree = chosen_tree(options, part="django")
     python, results = _python(), Results()
     places = [Place(tool, _install(tool, options.cache / "peers", python)) for tool in TOOLS]
@@ -253,8 +251,8 @@ def main() -> None:
         finally:
             for place in places:
                 place.stop()
-    models = {f"embeds, {tool.name}": tool.embeds for tool in TOOLS}
-    results.write("peers", machine | models, also=options.json)
+    results.machine |= {f"embeds, {tool.name}": tool.embeds for tool in TOOLS}
+    results.write("peers", options)
 
 
 def _measure_first_indexes(places: list[Place], tree: Path, scratch: Path, every: int) -> None:

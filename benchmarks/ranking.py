@@ -18,17 +18,15 @@ from statistics import fmean
 import commits
 import known_items
 from conversations import measure_conversations, read_conversations
-from judged_sets import read_lines
-from machine import RESULTS, describe_machine
-from repositories import checkout, indexed, ndcg, ranking, relevant, set_options
+from figures import write_report
+from options import folder, set_options
+from repositories import each_indexed, ndcg, ranking, relevant
 from retrieval import measure, read_set
 from steps import STEPS, left_out
 from stored_memories import measure_stored, read_memories
 
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.models import Models
 
 GOLDEN = Path(__file__).parent / "golden.json"
 CODING_SESSIONS = Path(__file__).parent / "sets/coding-sessions"
@@ -42,20 +40,19 @@ Figures = dict[str, float]
 
 def main() -> None:
     parser = set_options(__doc__)
-    parser.add_argument("sets", type=Path, metavar="SETS")
+    parser.add_argument("sets", type=folder, metavar="SETS")
     parser.add_argument("--check", action="store_true", help="compare with the golden figures")
     parser.add_argument("--golden", action="store_true", help="write the golden figures anew")
     options = parser.parse_args()
-    checkouts = options.checkouts or options.cache / "checkouts"
     figures: Figures = {}
-    for name, value in measured(options.sets, checkouts, options.cache, steps=not options.check):
+    for name, value in measured(
+        options.sets, options.checkouts, options.cache, steps=not options.check
+    ):
         figures[name] = round(value, 4)
         print(f"{name:78} {value:8.4f}", flush=True)
     if options.check:
         sys.exit(check(figures))
-    if not options.no_results:
-        report = json.dumps({"figures": figures, "machine": describe_machine()}, indent=1) + "\n"
-        (RESULTS / "ranking.json").write_text(report, encoding="utf-8")
+    write_report("ranking", {"figures": figures}, options)
     if options.golden:
         kept = {name: value for name, value in figures.items() if ", " not in name}
         GOLDEN.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -80,7 +77,6 @@ def measured(
     sets: Path, checkouts: Path, cache: Path, *, steps: bool
 ) -> Iterator[tuple[str, float]]:
     """Yield each figure as soon as it is measured; without `steps`, those of the arms only."""
-    cache.mkdir(parents=True, exist_ok=True)
     if (sets / "code-dev").is_dir():
         yield from of_repositories(sets / "code-dev", checkouts, cache, steps=steps)
     if (sets / "cosqa-dev").is_dir():
@@ -91,13 +87,13 @@ def measured(
     yield from of_own_sets(checkouts, cache)
 
 
-def of_conversations(folder: Path, cache: Path) -> Iterator[tuple[str, float]]:
-    judged_set = read_conversations(folder)
+def of_conversations(set_folder: Path, cache: Path) -> Iterator[tuple[str, float]]:
+    judged_set = read_conversations(set_folder)
     for way, by_category in measure_conversations(
         judged_set, cache=cache, reporter=Silent()
     ).items():
         for metric in ("hit@5", "hit@10") if way == "sessions" else ("recall@5", "recall@10"):
-            yield _name(folder.name, metric, way), by_category["all"][metric]
+            yield _name(set_folder.name, metric, way), by_category["all"][metric]
 
 
 def of_own_sets(checkouts: Path, cache: Path) -> Iterator[tuple[str, float]]:
@@ -115,29 +111,22 @@ def of_own_sets(checkouts: Path, cache: Path) -> Iterator[tuple[str, float]]:
 
 
 def of_repositories(
-    folder: Path, checkouts: Path, cache: Path, *, steps: bool
+    code_set: Path, checkouts: Path, cache: Path, *, steps: bool
 ) -> Iterator[tuple[str, float]]:
     """Mean NDCG@10 over repositories: of the arms, with each step left out, and of others."""
-    models = Models(Settings(), cache=cache / "embeddings.sqlite")
-    questions = list(read_lines(folder / "queries.jsonl"))
     means: dict[str, list[float]] = defaultdict(list)
-    for repository in json.loads((folder / "repositories.json").read_text(encoding="utf-8")):
-        asked = [each for each in questions if each["repository"] == repository["name"]]
-        tree = checkout(repository, checkouts) / repository["root"]
-        with indexed(tree, models) as codebase:
-            ways: list[tuple[str, SearchMode, str]] = [(str(mode), mode, "") for mode in SearchMode]
-            if steps:
-                ways += [(f"without: {step}", SearchMode.HYBRID, step) for step in STEPS]
-            for way, mode, step in ways:
-                with left_out(step) if step else nullcontext():
-                    scores = [
-                        ndcg(relevant(each), ranking(codebase, each["text"], mode))
-                        for each in asked
-                    ]
-                means[way].append(fmean(scores))
+    ways = [(str(mode), mode, "") for mode in SearchMode]
+    if steps:
+        ways += [(f"without: {step}", SearchMode.HYBRID, step) for step in STEPS]
+    for repository, asked, codebase in each_indexed(code_set, checkouts, cache):
+        for way, mode, step in ways:
+            with left_out(step) if step else nullcontext():
+                scores = [
+                    ndcg(relevant(each), ranking(codebase, each["text"], mode)) for each in asked
+                ]
+            means[way].append(fmean(scores))
         for system, value in repository["published_ndcg10"].items():
             means[f"published: {system}"].append(value)
-    models.close()
     for way, values in means.items():
         yield _name("code-dev", "ndcg@10", way), fmean(values)
 

@@ -9,10 +9,10 @@ first chunk; the result is the mean over repositories of the means over question
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import subprocess
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from figures import write_report
 from judged_sets import read_lines
-from machine import describe_machine
-from retrieval import rounded, write_report
-from trees import cache_folder
+from metrics import rounded
+from model_cache import cached_models
+from options import OF_REPOSITORIES, set_options
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
@@ -42,45 +43,53 @@ Row = dict[str, float]  # NDCG@10 by repository, or by category
 
 
 def main() -> None:
-    options = read_options(__doc__.splitlines()[0] if __doc__ else "", with_wording=True)
-    repositories = json.loads((options.set / "repositories.json").read_text(encoding="utf-8"))
-    queries = list(read_lines(options.set / "queries.jsonl"))
-    options.cache.mkdir(parents=True, exist_ok=True)
-    models = Models(Settings(), cache=options.cache / "embeddings.sqlite")
+    parser = set_options(__doc__)
+    parser.add_argument("set", type=OF_REPOSITORIES, metavar="SET")
+    parser.add_argument(
+        "--asked-as", default="{}", help="the wording of each question: 'how does {} work'"
+    )
+    options = parser.parse_args()
     chunks: dict[str, Row] = {mode: {} for mode in SearchMode}
     files: dict[str, Row] = {mode: {} for mode in SearchMode}
     categories: dict[str, list[float]] = defaultdict(list)
-    for repository in repositories:
+    questions = 0
+    for repository, asked, codebase in each_indexed(options.set, options.checkouts, options.cache):
         name = repository["name"]
-        asked = [query for query in queries if query["repository"] == name]
-        tree = checkout(repository, options.checkouts or options.cache / "checkouts")
-        with indexed(tree / repository["root"], models) as codebase:
-            for mode in SearchMode:
-                texts = (options.asked_as.replace("{}", query["text"]) for query in asked)
-                rankings = [ranking(codebase, text, mode) for text in texts]
-                found = [
-                    (relevant(query), each) for query, each in zip(asked, rankings, strict=True)
-                ]
-                by_chunk = [ndcg(wanted, each) for wanted, each in found]
-                chunks[mode][name] = fmean(by_chunk)
-                files[mode][name] = fmean(ndcg(w, list(dict.fromkeys(each))) for w, each in found)
-                if mode is SearchMode.HYBRID:
-                    for query, score in zip(asked, by_chunk, strict=True):
-                        categories[query["category"]].append(score)
+        questions += len(asked)
+        for mode in SearchMode:
+            texts = (options.asked_as.replace("{}", query["text"]) for query in asked)
+            rankings = [ranking(codebase, text, mode) for text in texts]
+            found = [(relevant(query), each) for query, each in zip(asked, rankings, strict=True)]
+            by_chunk = [ndcg(wanted, each) for wanted, each in found]
+            chunks[mode][name] = fmean(by_chunk)
+            files[mode][name] = fmean(ndcg(w, list(dict.fromkeys(each))) for w, each in found)
+            if mode is SearchMode.HYBRID:
+                for query, score in zip(asked, by_chunk, strict=True):
+                    categories[query["category"]].append(score)
         best = max(repository["published_ndcg10"].values(), default=math.nan)
         print(f"{name:16}", *(f"{chunks[mode][name]:8.3f}" for mode in SearchMode), f"{best:8.3f}")
-    models.close()
     report = {
         "set": options.set.name,
-        "queries": len(queries),
+        "queries": questions,
         "ndcg@10": {mode: with_mean(row) for mode, row in chunks.items()},
         "ndcg@10_over_files": {mode: with_mean(row) for mode, row in files.items()},
         "hybrid_by_category": {name: round(fmean(all_), 4) for name, all_ in categories.items()},
-        "machine": describe_machine(),
     }
     print(json.dumps({key: report[key] for key in ("ndcg@10", "hybrid_by_category")}, indent=1))
-    if not options.no_results:
-        write_report(report)
+    write_report(f"retrieval-{options.set.name}", report, options)
+
+
+def each_indexed(
+    set_folder: Path, checkouts: Path, cache: Path
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], Codebase]]:
+    """Yield each repository of the set with its questions, once it is indexed."""
+    questions = list(read_lines(set_folder / "queries.jsonl"))
+    with cached_models(cache) as models:
+        for repository in json.loads((set_folder / "repositories.json").read_text("utf-8")):
+            asked = [each for each in questions if each["repository"] == repository["name"]]
+            tree = checkout(repository, checkouts) / repository["root"]
+            with indexed(tree, models) as codebase:
+                yield repository, asked, codebase
 
 
 @contextmanager
@@ -128,7 +137,8 @@ def checkout(repository: dict[str, Any], folder: Path) -> Path:
     if not target.is_dir():
         url = f"https://github.com/{repository['repository']}"
         clone = ["git", "clone", "--quiet", "--no-checkout", url, str(target)]
-        subprocess.run(clone, check=True)
+        if subprocess.run(clone, check=False).returncode:
+            sys.exit(f"{target.name} can not be cloned; put its tree into a folder of --checkouts")
         switch = ["git", "-C", str(target), "checkout", "--quiet", repository["revision"]]
         subprocess.run(switch, check=True)
     return target
@@ -144,26 +154,6 @@ def _discount(rank: int) -> float:
 
 def with_mean(row: Row) -> Row:
     return rounded({"mean": fmean(row.values())} | row)
-
-
-def read_options(title: str, *, with_wording: bool = False) -> argparse.Namespace:
-    """Parse the options of a benchmark over one set of repositories, titled `title`."""
-    parser = set_options(title)
-    parser.add_argument("set", type=Path, metavar="SET")
-    if with_wording:
-        parser.add_argument(
-            "--asked-as", default="{}", help="the wording of each question: 'how does {} work'"
-        )
-    return parser.parse_args()
-
-
-def set_options(doc: str | None) -> argparse.ArgumentParser:
-    """Options of a benchmark over sets, described by `doc`."""
-    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
-    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
-    parser.add_argument("--no-results", action="store_true", help="print only")
-    return parser
 
 
 if __name__ == "__main__":

@@ -10,9 +10,6 @@ and then memories: see `conversations.py` and `turns_as_memories.py`. For one of
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import sys
 import tempfile
 import time
@@ -27,12 +24,15 @@ from conversations import (
     print_conversations,
     read_conversations,
 )
+from figures import write_report
 from judged_sets import holds_conversations, holds_memories, read_lines, read_relevance
-from machine import RESULTS, describe_machine
-from metrics import Judged, mean_metrics
+from machine import describe_machine
+from metrics import Judged, mean_metrics, rounded
+from model_cache import cached_models
+from options import judged_set as set_with
+from options import set_options
 from own_questions import is_own, measure_own
 from stored_memories import measure_stored, read_memories
-from trees import cache_folder
 from turns_as_memories import measure_memories, print_memories
 
 from memory_sidecar.code.handlers import Codebase
@@ -40,9 +40,8 @@ from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
-from memory_sidecar.core.settings import load_settings
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.embedding.models import Models
 
 TOP_CHUNKS = 50  # of which the first ten files are judged
 _ENDINGS = {"python": ".py"}
@@ -59,7 +58,9 @@ class RetrievalSet:
 
 
 def main() -> None:
-    options = _options()
+    parser = set_options(__doc__)
+    parser.add_argument("sets", nargs="+", type=set_with("queries.jsonl"), metavar="SET")
+    options = parser.parse_args()
     machine = describe_machine()
     for folder in options.sets:
         if is_own(folder):
@@ -70,8 +71,7 @@ def main() -> None:
             report = report_memories(folder, cache=options.cache)
         else:
             report = report_files(folder, cache=options.cache)
-        if not options.no_results:
-            write_report(report | {"machine": machine})
+        write_report(f"retrieval-{folder.name}", report | {"machine": machine}, options)
 
 
 def report_own(folder: Path, *, cache: Path) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def report_own(folder: Path, *, cache: Path) -> dict[str, Any]:
         print(f"{kind}: {next(iter(modes.values()))['questions']:.0f} questions")
         print_modes(modes)
     return {
-        "set": folder.resolve().name,
+        "set": folder.name,
         "kinds": {
             kind: {mode: rounded(metrics) for mode, metrics in modes.items()}
             for kind, modes in results.items()
@@ -131,7 +131,7 @@ def report_memories(folder: Path, *, cache: Path) -> dict[str, Any]:
     )
     print_by_category(results)
     return {
-        "set": folder.resolve().name,
+        "set": folder.name,
         "memories": len(judged_set.memories),
         "queries": len(judged_set.questions),
         "modes": {
@@ -144,21 +144,20 @@ def report_memories(folder: Path, *, cache: Path) -> dict[str, Any]:
 
 def measure(judged_set: RetrievalSet, *, cache: Path) -> dict[str, dict[str, float]]:
     """Metrics of each mode, over all queries; vectors are kept in `cache` between runs."""
-    cache.mkdir(parents=True, exist_ok=True)
-    settings = load_settings(Path.cwd(), os.environ)
-    models = Models(settings, cache=cache / "embeddings.sqlite")
-    with tempfile.TemporaryDirectory(prefix="memory-sidecar-retrieval-") as scratch:
+    with (
+        cached_models(cache) as models,
+        tempfile.TemporaryDirectory(prefix="memory-sidecar-retrieval-") as scratch,
+    ):
         tree = Path(scratch, "tree")
         write_files(judged_set, tree)
         paths = StorePaths(Path(scratch, "data", "codebase.sqlite"))
-        codebase = Codebase(paths, settings=settings, models=models, clock=system_clock)
+        codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
         report = codebase.index([tree], reporter=_Progress())
         if report.files_skipped or report.files_failed:
             left_out = [*report.files_skipped, *report.files_failed]
             print(f"{judged_set.name}: {len(left_out)} files left out, such as {left_out[0]}")
         results = {mode.value: run_queries(codebase, judged_set, mode) for mode in SearchMode}
         codebase.close()
-    models.close()
     return results
 
 
@@ -219,16 +218,6 @@ def print_modes(results: dict[str, dict[str, float]]) -> None:
         print(f"{mode:8}", *(f"{metrics[name]:12.4f}" for name in names))
 
 
-def rounded(metrics: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in metrics.items()}
-
-
-def write_report(report: dict[str, Any]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    target = RESULTS / f"retrieval-{report['set']}.json"
-    target.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-
-
 def _lead(results: dict[str, dict[str, float]]) -> float:
     ndcg = {mode: metrics["ndcg@10"] for mode, metrics in results.items()}
     return ndcg["hybrid"] - max(ndcg["keyword"], ndcg["vector"])
@@ -240,16 +229,6 @@ class _Progress(Silent):
     def progress(self, stage: str, done: int, total: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{stage} {done:,} of {total:,} ", end="", file=sys.stderr)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
-    parser.add_argument(
-        "--cache", type=Path, default=cache_folder(), help="where vectors are kept between runs"
-    )
-    parser.add_argument("--no-results", action="store_true", help="print only")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

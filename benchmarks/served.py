@@ -19,7 +19,7 @@ import psutil
 from memory_sidecar.daemon.link import Link, reach
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
-START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 120.0  # a daemon takes its time while the machine is busy
 
 
 class Served:
@@ -113,10 +113,15 @@ class Served:
         return time.perf_counter() - started
 
     def stop(self) -> None:
-        while subprocess.run(
-            [str(PROGRAM), "stop"], env=self.environ, capture_output=True, check=False
+        """Stop the daemon. Raises RuntimeError if it still runs after STOP_TIMEOUT_S."""
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        command = [str(PROGRAM), "stop"]
+        while (
+            ended := subprocess.run(command, env=self.environ, capture_output=True, check=False)
         ).returncode:
-            time.sleep(0.1)  # it takes its time while the machine is busy
+            if time.monotonic() > deadline:
+                raise RuntimeError(ended.stderr.decode())
+            time.sleep(0.1)
 
 
 @contextmanager

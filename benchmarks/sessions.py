@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import Results, figure_options
-from machine import describe_machine
+from figures import Results
+from options import figure_options, whole
 from vectors import give_random_vectors
 
 from memory_sidecar.agents.agent import Agent
@@ -67,7 +67,6 @@ class Language:
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     results = Results()
     language = Language()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-sessions-") as scratch:
@@ -82,7 +81,7 @@ def main() -> None:
         measure_searches(results, sessions, language)
         measure_saves(results, sessions, language)
         services.close()
-    results.write("sessions", machine, also=options.json)
+    results.write("sessions", options)
 
 
 def write_sessions(data_dir: Path, language: Language, *, sessions: int, messages: int) -> None:
@@ -180,8 +179,8 @@ def _add(
 
 def _options() -> argparse.Namespace:
     parser = figure_options(__doc__)
-    parser.add_argument("--sessions", type=int, default=10_000)
-    parser.add_argument("--messages", type=int, default=200_000)
+    parser.add_argument("--sessions", type=whole(1), default=10_000)
+    parser.add_argument("--messages", type=whole(1), default=200_000)
     return parser.parse_args()
 
 

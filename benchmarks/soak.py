@@ -22,14 +22,14 @@ from pathlib import Path
 
 from churn import Churn
 from command import run_command
-from figures import Results, figure_options
+from figures import Results
 from kill9 import KNOWN, know_vectors
-from machine import describe_machine
+from options import figure_options, positive, whole
 from rows import Rows, differences, rows_of
 from served import Served, served
 from soak_clients import Clients, Kills
 from soak_daemon import Sample, Watcher, grown_up
-from trees import add_tree_options, chosen_tree
+from trees import chosen_tree
 
 DB = "codebase.sqlite"
 PAUSE_S = (0.0, 0.4)  # between two changes
@@ -44,12 +44,11 @@ QUIET_S = 5.0  # longer than a watch takes to hand a change over
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     origin = chosen_tree(options, part="django")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-soak-") as scratch:
         work = Path(scratch)
         results, errors = soak(origin, work, minutes=options.minutes, seed=options.seed)
-    results.write("soak", machine, also=options.json)
+    results.write("soak", options)
     for error in errors:
         print(error, file=sys.stderr)
     sys.exit(bool(errors))
@@ -168,10 +167,11 @@ def _add_sample(results: Results, when: str, sample: Sample) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = figure_options(__doc__)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1, help="of what is changed, asked and killed")
-    add_tree_options(parser)
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--minutes", type=positive, default=60)
+    parser.add_argument(
+        "--seed", type=whole(0), default=1, help="of what is changed, asked and killed"
+    )
     return parser.parse_args()
 
 

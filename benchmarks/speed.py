@@ -13,18 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, run_command
-from figures import Results, figure_options
+from figures import Results
 from latency import query_latency
-from machine import describe_machine
 from onnx_limit import share_of_limit
-from trees import add_tree_options, chosen_tree, copy_part, copy_until
+from options import figure_options, whole
+from trees import chosen_tree, copy_part, copy_until
 
 FIRST_RUNS = 3
 
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-speed-") as scratch:
@@ -33,7 +32,7 @@ def main() -> None:
         measure_small_runs(results, tree, work / "small")
         measure_vectors(results, tree, work / "vectors", chunks=options.vectors)
         measure_queries(results, work / "first", work / "vectors")
-    results.write("speed", machine, also=options.json)
+    results.write("speed", options)
 
 
 def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
@@ -144,9 +143,8 @@ _seconds: Callable[[Run], float] = lambda run: run.seconds  # noqa: E731
 
 
 def _options() -> argparse.Namespace:
-    parser = figure_options(__doc__)
-    add_tree_options(parser)
-    parser.add_argument("--vectors", type=int, default=1000, help="chunks to embed")
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--vectors", type=whole(1), default=1000, help="chunks to embed")
     return parser.parse_args()
 
 

@@ -7,7 +7,6 @@ first score does, see `answerable.py`.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections import defaultdict
@@ -20,14 +19,13 @@ from typing import Any
 
 from judged_sets import read_lines, read_relevance
 from metrics import Judged, auc, mean_metrics
+from model_cache import cached_models
 from turns_as_memories import RANKINGS, TOP_K
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Reporter, Silent
-from memory_sidecar.core.settings import load_settings
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.files import memory_slug
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
@@ -83,16 +81,16 @@ def stored(
     judged_set: MemorySet, *, cache: Path, reporter: Reporter
 ) -> Iterator[tuple[Memories, dict[str, str]]]:
     """Index the memories for as long as the context lasts; yields them with their ids by path."""
-    cache.mkdir(parents=True, exist_ok=True)
-    models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
-    with tempfile.TemporaryDirectory(prefix="memory-sidecar-stored-") as scratch:
+    with (
+        cached_models(cache) as models,
+        tempfile.TemporaryDirectory(prefix="memory-sidecar-stored-") as scratch,
+    ):
         paths = DataDir(Path(scratch, "data")).agent("coder")
         agent = Agent(paths, models=models, clock=lambda: ASKED_AT, shared=None)
         ids = write_memories(paths.memories, judged_set.memories)
         agent.rebuild(reporter=reporter)
         yield Memories(agent, Silent()), ids
         agent.close()
-    models.close()
 
 
 def write_memories(root: Path, memories: Sequence[Row]) -> dict[str, str]:

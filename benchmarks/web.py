@@ -18,9 +18,9 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from context import make_root
-from figures import Results, figure_options
-from machine import describe_machine
+from figures import Results
 from memories import AGENT, write_memories
+from options import figure_options, whole
 from sessions import Language, write_sessions
 
 from memory_sidecar.agents.services import Services
@@ -53,12 +53,11 @@ VIEWS = {
 
 def main() -> None:
     options = _options()
-    machine = describe_machine()
     results = Results()
     for count in options.memories or (10_000, 100_000):
         with tempfile.TemporaryDirectory(prefix="memory-sidecar-web-") as scratch:
             measure(results, Path(scratch), count, options.sources)
-    results.write("web", machine, also=options.json)
+    results.write("web", options)
 
 
 def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
@@ -129,8 +128,8 @@ def _get(port: int, path: str, cookie: str = "") -> tuple[float, str]:
 
 def _options() -> argparse.Namespace:
     parser = figure_options(__doc__)
-    parser.add_argument("--memories", type=int, action="append", help="each of these numbers")
-    parser.add_argument("--sources", type=int, default=50)
+    parser.add_argument("--memories", type=whole(1), action="append", help="each of these numbers")
+    parser.add_argument("--sources", type=whole(1), default=50)
     return parser.parse_args()
 
 

@@ -6,6 +6,7 @@ see.
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 import types
@@ -189,6 +190,7 @@ def _first_line(text: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     schemas = all_schemas()
     for file in FOLDER.glob("*.json"):
         if file.stem not in schemas:

@@ -6,6 +6,7 @@ project.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -48,6 +49,7 @@ DRAWING = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {heigh
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-terminal-") as scratch:
         project = copied(Path(scratch, "memory-sidecar"))
         environ = {

