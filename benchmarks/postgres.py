@@ -17,7 +17,7 @@ SHARED_BUFFERS = "1GB"
 
 def server_in(folder: Path) -> Any:  # noqa: ANN401  its package has no types
     """Start a server with its defaults and the data in `folder`; it stops with this process."""
-    # Where XDG_RUNTIME_DIR is missing it warns, and leaves a lock in the folder for temporary files.
+    # Where XDG_RUNTIME_DIR is missing it warns, and puts a lock into the temporary folder.
     with (
         mock.patch.object(tempfile, "tempdir", str(folder.parent)),
         warnings.catch_warnings(action="ignore"),

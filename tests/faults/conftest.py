@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pytest
 from figures import Results
-from machine import describe_machine
+from options import figure_options
 
 from tests.faults.scene import Scene
 
@@ -126,4 +126,4 @@ def pytest_terminal_summary(
         results.add(what, times, "")
     for outcome in ("passed", "failed", "skipped"):
         results.add(f"tests {outcome}", len(terminalreporter.getreports(outcome)), "")
-    results.write("faults", describe_machine())
+    results.write("faults", figure_options(None).parse_args([]))
