@@ -33,7 +33,7 @@ from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.usage import QuestionLog
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.schema import require_ours
+from memory_sidecar.index.schema import Schema, require_ours
 from memory_sidecar.memories.names import check_agent
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Services:
         with self._lock:
             if paths.db not in self._codebases:
                 if db is not None:
-                    require_ours(paths.db, CodeStore.SCHEMA)
+                    self._require_place_of(CodeStore.SCHEMA, paths.db)
                     paths.adopt_state()
                 self._codebases[paths.db] = Codebase(
                     paths,
@@ -112,7 +112,7 @@ class Services:
             if db is not None and paths not in self._agents:
                 from memory_sidecar.agents.store import AgentStore  # a search in code needs none
 
-                require_ours(paths.db, AgentStore.SCHEMA)
+                self._require_place_of(AgentStore.SCHEMA, paths.db)
                 paths.adopt_state()
             _require_own_database(paths)
             if paths not in self._agents or not paths.db.exists():
@@ -209,6 +209,18 @@ class Services:
         # The path of a person's folder is none of theirs.
         folder = hashlib.sha256(os.fsencode(self.data_dir.root)).hexdigest()[:8]
         return f"{getpass.getuser()}@{socket.gethostname()}:{folder}"
+
+    def _require_place_of(self, schema: Schema, db: Path) -> None:
+        """Raise StoreForeign for a `db` of another kind, UsageError where one of those belongs.
+
+        Made there, it would keep the data directory's own database from ever being made.
+        """
+        require_ours(db, schema)
+        code = self._resolve_path(self.data_dir.codebase.db)
+        own = {code: "code", code.with_name(self.data_dir.embeddings_db.name): "vectors"}
+        kind = "an agent's memory" if db.parent == code.with_name(KNOWLEDGE) else own.get(db)
+        if kind not in (schema.kind, None) and not db.exists():
+            raise UsageError(f"{db} is to be a database of {kind}", hint="name another with --db")
 
     def _resolve_path(self, db: Path) -> Path:
         """Resolve the links above `db`, so that each database has one path and thus one owner.

@@ -84,6 +84,20 @@ def test_each_of_two_databases_has_its_own_sources(run, tmp_path):
         assert [hit["source"] for hit in run("search", "price", *db).json] == [source.name]
 
 
+def test_no_database_is_made_where_one_of_another_kind_belongs(run, project, data_dir):
+    knowledge = data_dir / "knowledge"
+    for db, *command in (
+        (data_dir / "codebase.sqlite", "store", "a", "--agent", "bob"),
+        (data_dir / "embeddings.sqlite", "store", "a", "--agent", "bob"),
+        (data_dir / "embeddings.sqlite", "index", project),
+        (knowledge / "bob.sqlite", "index", project),
+    ):
+        refused = run(*command, "--db", db)
+        assert (refused.status, "is to be a database of" in refused.err) == (2, True)
+    assert not knowledge.exists()
+    assert run("index", project).status == run("store", "a", "--agent", "bob").status == 0
+
+
 def test_a_state_that_was_named_without_the_suffix_goes_on(run, project, tmp_path):
     db = tmp_path / "x.db"
     assert run("index", project, "--db", db).status == 0
