@@ -15,11 +15,13 @@ from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.cli.numbers import FRACTION, Count
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.opening import is_utf8
 
 Command = Callable[..., object]
 
 UNLIMITED = 1000  # characters of a description, so that click wraps and never cuts it
 MAX_TOP_K = 1000  # hits
+PATH_OPTIONS = ("root", "file", "db", "data_dir")
 PATH_STARTS = (".", "/", "~", "\\")  # of a project that is named by its folder
 TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # the last as lists call it
 with_top_k = click.option(
@@ -171,9 +173,20 @@ def with_data_dir(command: Command) -> Command:
         call.data_dir = None if data_dir is None else call.own_path(str(data_dir))
         call.db = None if db is None else call.own_path(str(db))
         call.hints = Hints.of(context)
+        _require_text(context)
         command(call, **given)
 
     return wrapper if command.__annotations__["return"] == "None" else _with_json(wrapper)
+
+
+def _require_text(context: click.Context) -> None:
+    """Raise UsageError for an option that is not UTF-8, and no path, which may be anything."""
+    for option in context.command.params:
+        given = context.params.get(option.name or "")
+        values = given if isinstance(given, tuple) else (given,)
+        is_text = isinstance(option, click.Option) and option.name not in PATH_OPTIONS
+        if is_text and not all(is_utf8(each) for each in values if isinstance(each, str)):
+            raise UsageError(f"{option.opts[-1]} is not UTF-8", hint="convert it to UTF-8")
 
 
 def with_agent(command: Command) -> Command:

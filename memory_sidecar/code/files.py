@@ -19,6 +19,7 @@ from memory_sidecar.code.query_names import is_one_typo_apart
 from memory_sidecar.code.why import how_to_include
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
+from memory_sidecar.core.opening import escape_bytes
 from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.reasons import SECRETS
 from memory_sidecar.core.results import ListedFile
@@ -86,7 +87,7 @@ def find_place(registry: Registry, path: Path) -> tuple[str, str] | None:
     real = real_place(path)
     source = registry.containing(real.parent)
     if source is not None:
-        return source.name, real.relative_to(source.root).as_posix()
+        return source.name, escape_bytes(real.relative_to(source.root).as_posix())
     source = registry.containing(real)
     return (source.name, "") if source and source.root == real else None
 

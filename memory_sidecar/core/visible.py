@@ -15,6 +15,7 @@ _STEERING = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]|\r(?!\n)"
 )
 
+_BYTE = re.compile(r"[\udc80-\udcff]")
 
 _FIRST_CHARACTERS, _LAST_CHARACTERS = 200, 400  # the last say what is wrong with what was passed
 _MOST_CHARACTERS = 1000  # none of our own sentences is as long, few paths are
@@ -26,8 +27,13 @@ def visible(text: str) -> str:
 
 
 def visible_json(document: str) -> str:
-    """Return an equivalent JSON document with such characters escaped."""
-    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], document)
+    """Return an equivalent JSON document with such characters escaped.
+
+    Bytes that are not UTF-8, as in a path, become `\\xNN`, as in `core.opening.escape_bytes`: half
+    of a surrogate pair would be no text for its readers.
+    """
+    visible_text = _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], document)
+    return _BYTE.sub(lambda match: f"\\\\x{ord(match[0]) & 0xFF:02x}", visible_text)
 
 
 def visible_line(text: str) -> str:

@@ -31,13 +31,13 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
 from memory_sidecar.core.results import Reporter, convert, pluralize
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes, worktree_around
-from memory_sidecar.disk.roots import readable_folder
+from memory_sidecar.disk.roots import readable_folder, require_name
 
 VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
@@ -197,11 +197,7 @@ class Registry:
 
     def check_new_root(self, real: Path, *, force: bool = False) -> None:
         """Raise PathRefused if no source can be the folder `real`, its path without links."""
-        if not is_utf8(os.fspath(real)):
-            raise PathRefused(
-                f"the name {escape_bytes(real)} is not UTF-8",
-                hint="rename that folder: nothing can be kept under such a name",
-            )
+        require_name(real)
         if (real / "HEAD").is_file() and all(
             (real / name).is_dir() for name in ("objects", "refs")
         ):

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.opening import real_path
+from memory_sidecar.core.opening import escape_bytes, is_utf8, real_path
 from memory_sidecar.disk.rule_files import check_rules
 
 T = TypeVar("T")
@@ -40,6 +40,15 @@ def check_root(top: str, if_gone: str = _IF_GONE) -> None:
         raise PathRefused(
             f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
         ) from error
+
+
+def require_name(folder: Path) -> None:
+    """Raise PathRefused for a folder whose name is no text: no rules can be read there."""
+    if not is_utf8(os.fspath(folder)):
+        raise PathRefused(
+            f"the name {escape_bytes(folder)} is not UTF-8",
+            hint="rename that folder: nothing can be kept under such a name",
+        )
 
 
 def readable_folder(root: Path) -> Path:

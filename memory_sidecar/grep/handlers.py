@@ -23,6 +23,7 @@ from memory_sidecar.core.results import Reporter, about, build_from, pluralize
 from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.disk.read import read_text, size_limit
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.roots import require_name
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.finder import Finder, languages
 from memory_sidecar.grep.match import Found
@@ -187,6 +188,7 @@ def _files(
         files = walk(root, max_file_bytes=max_file_bytes, excludes=excludes, under=[under]).files
     else:
         root = Path(real_path(path))
+        require_name(root)
         files = walk(root, max_file_bytes=max_file_bytes).files
     if not globs:
         return [(root, file) for file in files]

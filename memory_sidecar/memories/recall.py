@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.opening import Tree, escape_bytes
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import is_another_whole_name, nearest_names, sole_match
 from memory_sidecar.embedding.models import make_judge
@@ -168,6 +168,7 @@ class Recall:
 
     def _find_memory(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         """Find the memory that `path` names, see `get`, and the agent that it is of."""
+        path = escape_bytes(path)
         names = dict.fromkeys((path, *spellings(with_slashes(path))))
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:

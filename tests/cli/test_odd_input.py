@@ -282,6 +282,32 @@ def test_a_journal_whose_path_is_not_text_is_refused_before_it_is_made(run, tmp_
     assert not os.listdir(tmp_path)  # noqa: PTH208  names that are not UTF-8
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["list --source", "list --project", "query x --tag", "store x --summary", "update x --status",
+     "session list --topic", "episodic-put x --file A.mv2 --title", "index . --exclude",
+     "search x --all --path"],
+)  # fmt: skip
+def test_an_option_that_is_not_text_is_refused(run, command):
+    assert run("store", "x").status == 0
+    done = run(*command.split(), "caf\udce9")
+    assert (done.status, f"{command.split()[-1]} is not UTF-8" in done.err) == (2, True)
+
+
+def test_a_name_that_is_not_text_is_written_out(run, tmp_path):
+    folder = tmp_path / "caf\udce9"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n")
+    assert run("why", folder, "--json").json["path"].endswith(r"caf\xe9")
+    assert "caf\\xe9 is not UTF-8" in run("grep", "x", folder).err
+    run("index", ".")
+    for command, line in (("outline", ""), ("related", ":1"), ("refs", ":1")):
+        done = run(command, f"{folder}/a.py{line}", "--json")
+        assert (done.status, r"caf\\xe9/a.py" in done.err) == (3, True)
+    run("store", "x")
+    assert run("get", "caf\udce9").status == 3
+
+
 def test_a_filter_that_no_session_satisfies_is_said(run):
     messages = b'{"messages": [{"role": "user", "content": "hello"}]}'
     assert run("session", "save", stdin=messages).status == 0
