@@ -84,10 +84,9 @@ class Memvid:
         options += ["--no-embedding", "--no-enrich", "--no-auto-tag"]
         options += ["--no-extract-dates", "--no-extract-triplets"]
         options += ["--lock-timeout", str(LOCK_TIMEOUT_MS)]
-        if entry.title:
-            options += ["--title", entry.title]
-        for key, value in entry.tags.items():
-            options += ["--tag", f"{key}={value}"]
+        if entry.title:  # with `=`: a value of its own that begins with a dash is refused
+            options.append(f"--title={entry.title}")
+        options += [f"--tag={key}={value}" for key, value in entry.tags.items()]
         self._run("put", file, *options, timeout_s=timeout_s, text=entry.text)
 
     def entries(

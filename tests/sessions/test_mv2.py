@@ -28,7 +28,7 @@ def memvid(memvid_environ):
 ENTRIES = [
     Entry("Über alles\n\nzwei", 'A "title"', {"project": "shop", "note": "a=b"}, NOW),
     Entry("words " * 2000, "", {}, NOW + 60_000),
-    Entry("-- looks like options\ntitle: x\nuri: mv2://y", "", {}, NOW + 120_000),
+    Entry("-- looks like options\ntitle: x\nuri: mv2://y", "-T", {"-k": "-v"}, NOW + 120_000),
 ]
 
 
@@ -38,7 +38,7 @@ def test_what_was_put_comes_back(memvid, tmp_path):
         memvid.put(file, entry, timeout_s=60)
     found = list(memvid.entries(file))
     assert [each.text.split() for each in found] == [each.text.split() for each in ENTRIES]
-    assert [each.title for each in found] == ['A "title"', "", ""]
+    assert [each.title for each in found] == ['A "title"', "", "-T"]
     assert [dict(each.tags) for each in found] == [dict(each.tags) for each in ENTRIES]
     assert [each.created_at for each in found] == [each.created_at for each in ENTRIES]
     for put, read in zip(ENTRIES, found, strict=True):
