@@ -11,8 +11,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,12 @@ def index_unchanged(root: Path, data_dir: Path) -> list[Run]:
     runs = [index_words(root, data_dir) for _ in range(NO_CHANGE_RUNS)]
     assert not any(run.output["files_processed"] for run in runs)
     return runs
+
+
+def median_run(runs: Sequence[Run], *, cpu: bool = False) -> Run:
+    """The run in the middle by seconds, or by those of the processor."""
+    ordered = sorted(runs, key=attrgetter("cpu_seconds" if cpu else "seconds"))
+    return ordered[len(ordered) // 2]
 
 
 def command_line(*arguments: str | Path, data_dir: Path) -> list[str]:

@@ -21,7 +21,7 @@ from itertools import count, cycle
 from pathlib import Path
 
 import psutil
-from command import run_command
+from command import NO_CHANGE_FILES, index_words
 from figures import Results
 from latency import QUESTIONS
 from options import figure_options
@@ -29,7 +29,6 @@ from served import Served, served
 from trees import chosen_tree, copy_part, copy_until
 from vectors import give_codebase_random_vectors
 
-FILES = 10_020  # 10,000 and some that git would ignore
 CALLS = 60
 QUERIES = 200
 SAVES = 40
@@ -147,13 +146,13 @@ def _is_scanned(daemon: Served, name: str) -> bool:
 def measure_saves(results: Results, tree: Path, folder: Path) -> None:
     """Measure save-to-hit times, restarts, memory and CPU over 10,000 files."""
     root, data_dir = folder / "tree", folder / "data"
-    copy_until(tree, root, files=FILES)
+    copy_until(tree, root, files=NO_CHANGE_FILES)
     chunks = _index(root, data_dir)
     with served(data_dir, MEMORY_SIDECAR_IDLE_UNLOAD_MINUTES=str(IDLE_UNLOAD_MINUTES)) as daemon:
         _measure_starts(results, daemon)
         daemon.ask("search", "--all", "warm up")
         _measure_save_to_hit(results, daemon, root)
-        _measure_memory(results, daemon, f"{FILES:,} files, {chunks:,} chunks")
+        _measure_memory(results, daemon, f"{NO_CHANGE_FILES:,} files, {chunks:,} chunks")
 
 
 def _measure_starts(results: Results, daemon: Served) -> None:
@@ -262,7 +261,7 @@ def _is_answered(daemon: Served, question: str) -> bool:
 
 def _index(root: Path, data_dir: Path) -> int:
     """Index `root` without a daemon, give its chunks random vectors and return their number."""
-    run = run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
+    run = index_words(root, data_dir)
     give_codebase_random_vectors(data_dir)
     return int(run.output["chunks_total"])
 

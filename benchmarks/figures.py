@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,16 @@ class Results:
         ]
         if not options.no_results:
             (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def times_ms(calls: Iterable[Callable[[], object]]) -> list[float]:
+    """Make the `calls` one after the other; return the milliseconds that each takes."""
+    taken = []
+    for call in calls:
+        started = time.perf_counter()
+        call()
+        taken.append(1000 * (time.perf_counter() - started))
+    return taken
 
 
 def write_report(name: str, report: dict[str, Any], options: argparse.Namespace) -> None:

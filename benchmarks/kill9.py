@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
-from command import command_line, run_command
+from command import command_line, index_words, run_command
 from figures import Results
 from options import figure_options, whole
 from rows import Rows, differences, rows_of
@@ -85,7 +85,7 @@ def main() -> None:
 def know_vectors(tree: Path, work: Path, *, unknown: int, seed: int) -> Path:
     """Make a cache with random vectors for all texts of `tree` except `unknown` of them."""
     folder = work / "known"
-    run_command("index", tree, "--wait", "keyword", data_dir=folder, cwd=tree)
+    index_words(tree, folder)
     services = Services.find(data_dir=folder, cwd=folder, environ=os.environ)
     store = CodeStore(folder / DB, clock=system_clock)
     texts = sorted({item.text for item in next_pending(store, 1_000_000)})

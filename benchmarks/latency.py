@@ -7,9 +7,10 @@ scan costs the same. The real model embeds the questions.
 from __future__ import annotations
 
 import os
-import time
+from functools import partial
 from pathlib import Path
 
+from figures import times_ms
 from vectors import give_codebase_random_vectors
 
 from memory_sidecar.agents.services import Services
@@ -61,10 +62,9 @@ def query_latency(data_dir: Path) -> dict[str, list[float]]:
     latencies: dict[str, list[float]] = {}
     for mode in (SearchMode.HYBRID, SearchMode.VECTOR, SearchMode.KEYWORD):
         codebase.search(CodeQuery("warm up", mode=mode), reporter=Silent())
-        taken = latencies.setdefault(mode.value, [])
-        for question in QUESTIONS * _ROUNDS:
-            started = time.perf_counter()
-            codebase.search(CodeQuery(question, mode=mode), reporter=Silent())
-            taken.append(1000 * (time.perf_counter() - started))
+        latencies[mode.value] = times_ms(
+            partial(codebase.search, CodeQuery(question, mode=mode), reporter=Silent())
+            for question in QUESTIONS * _ROUNDS
+        )
     services.close()
     return latencies

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, run_command
+from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, median_run, run_command
 from curve import draw_curve
 from figures import Results
 from machine import RESULTS
@@ -56,7 +56,7 @@ def measure_first(results: Results, tree: Path, folder: Path, _options: argparse
     copy_part(tree, small, every=14)
     for root, times, wanted in ((small, 5, "≤ 2"), (tree, 1, "≤ 25")):
         runs = [index_words(root, folder / f"data-{root.name}-{n}") for n in range(times)]
-        run = sorted(runs, key=lambda run: run.seconds)[times // 2]
+        run = median_run(runs)
         chunks = run.output["chunks_total"]
         _add_run(results, f"hybrid complete, {chunks:,} chunks", run, wanted)
         results.add(f"peak memory, {chunks:,} chunks", run.peak_mb, "MB")
@@ -68,9 +68,8 @@ def measure_no_change(
     """Measure `index` without a daemon over unchanged files."""
     root = folder / "tree"
     copy_until(tree, root, files=NO_CHANGE_FILES)
-    runs = sorted(index_unchanged(root, folder / "data"), key=lambda run: run.cpu_seconds)
-    name = f"no change, {runs[0].output['files_total']:,} files"
-    _add_run(results, name, runs[len(runs) // 2], "≤ 0.8")
+    run = median_run(index_unchanged(root, folder / "data"), cpu=True)
+    _add_run(results, f"no change, {run.output['files_total']:,} files", run, "≤ 0.8")
 
 
 def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from command import run_command
-from figures import Results
+from command import index_words
+from figures import Results, times_ms
 from latency import QUESTIONS
 from options import figure_options, whole
 from served import PROGRAM, Served, served
@@ -108,8 +108,7 @@ def server(daemon: Served, cwd: Path, agent: str) -> Iterator[Server]:
 
 def index(results: Results, tree: Path, data_dir: Path) -> None:
     """Index `tree` with random vectors, so that no embedding runs during the measurements."""
-    report = run_command("index", tree, "--wait", "keyword", data_dir=data_dir, cwd=tree).output
-    results.add("chunks", report["chunks_total"], "chunks")
+    results.add("chunks", index_words(tree, data_dir).output["chunks_total"], "chunks")
     give_codebase_random_vectors(data_dir)
 
 
@@ -143,12 +142,12 @@ def measure_calls(results: Results, daemon: Served, cwd: Path, path: str) -> Non
     }
     with server(daemon, cwd, "one-by-one") as one:
         one.open()
-        taken = _timed(lambda **_: one.ask("ping"), [{}] * 100)
+        taken = times_ms([partial(one.ask, "ping")] * 100)
         results.add(
             "ping, p50", statistics.median(taken), "ms", note="nothing but the way there and back"
         )
         for tool, arguments in calls.items():
-            taken = _timed(partial(one.call, tool), arguments)
+            taken = times_ms(partial(one.call, tool, **each) for each in arguments)
             wanted = "≤ 15" if tool == "search_code" else ""
             results.add_spread(tool, taken, wanted=(wanted, ""))
 
@@ -203,16 +202,6 @@ def _mixed(number: int, agent: str, path: str) -> tuple[str, dict[str, Any]]:
         ("status", {}),
     )
     return mix[number % len(mix)]
-
-
-def _timed(ask: Callable[..., object], asked: list[dict[str, Any]]) -> list[float]:
-    """Milliseconds of `ask` with each of the arguments `asked`."""
-    taken = []
-    for arguments in asked:
-        started = time.perf_counter()
-        ask(**arguments)
-        taken.append(1000 * (time.perf_counter() - started))
-    return taken
 
 
 def _options() -> argparse.Namespace:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from crowd import store_while_killed
-from figures import Results
+from figures import Results, times_ms
 from options import figure_options, whole
 
 from memory_sidecar.agents.agent import Agent
@@ -149,13 +149,8 @@ def measure_calls(results: Results, agent: Agent) -> None:
 
 
 def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
-    """Milliseconds of each call; the first ten warm up and are left out."""
-    taken = []
-    for call in [*calls[:10], *calls]:
-        started = time.perf_counter()
-        call()
-        taken.append(1000 * (time.perf_counter() - started))
-    return taken[10:]
+    """Milliseconds of each call, after ten to warm up."""
+    return times_ms([*calls[:10], *calls])[10:]
 
 
 def _options() -> argparse.Namespace:

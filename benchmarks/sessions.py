@@ -13,11 +13,12 @@ import os
 import statistics
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import Results
+from figures import Results, times_ms
 from options import figure_options, whole
 from vectors import give_random_vectors
 
@@ -149,12 +150,8 @@ def measure_searches(results: Results, sessions: Sessions, language: Language) -
 
 def measure_saves(results: Results, sessions: Sessions, language: Language) -> None:
     """Measure saving short sessions, embedded by the real model."""
-    taken = []
-    for number in range(SAVES):
-        document = session_document(language, 1_000_000 + number, messages=2)
-        started = time.perf_counter()
-        sessions.save(document)
-        taken.append(1000 * (time.perf_counter() - started))
+    documents = [session_document(language, 1_000_000 + n, messages=2) for n in range(SAVES)]
+    taken = times_ms(partial(sessions.save, document) for document in documents)
     note = f"median of {SAVES}, of two messages; without a daemon's open files"
     results.add("save until found by meaning", statistics.median(taken), "ms", note=note)
 
@@ -169,11 +166,7 @@ def _add(
 ) -> None:
     for query in queries[:5]:
         sessions.search(query)
-    taken = []
-    for query in queries:
-        started = time.perf_counter()
-        sessions.search(query)
-        taken.append(1000 * (time.perf_counter() - started))
+    taken = times_ms(partial(sessions.search, query) for query in queries)
     results.add_spread(name, taken, wanted=(wanted, ""))
 
 

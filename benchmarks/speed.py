@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, run_command
+from command import NO_CHANGE_FILES, index_unchanged, index_words, median_run, run_command
 from figures import Results
 from latency import query_latency
 from onnx_limit import share_of_limit
@@ -41,7 +40,7 @@ def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
     for number in range(FIRST_RUNS):
         folder = data_dir if number == 0 else data_dir.with_name(f"first-{number}")
         runs.append(index_words(tree, folder))
-    run, report = _median(runs), runs[0].output
+    run, report = median_run(runs), runs[0].output
     files, chunks = report["files_processed"], report["chunks_indexed"]
     note = f"median of {len(runs)} whole processes"
     results.add("files", report["files_total"], "files", note=f"{files:,} indexed")
@@ -69,7 +68,7 @@ def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
     total = runs[0].output["files_total"]
     results.add(
         "no change",
-        _median(runs).seconds,
+        median_run(runs).seconds,
         "s",
         wanted="≤ 2",
         note=f"{total:,} files, whole process, median of {len(runs)}",
@@ -81,7 +80,7 @@ def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
             file.write(f"\n# changed {number}\n")
         runs.append(index_words(root, data_dir))
         assert runs[-1].output["files_processed"] == 1
-    results.add("one file changed", _median(runs).seconds, "s", note="whole process")
+    results.add("one file changed", median_run(runs).seconds, "s", note="whole process")
 
 
 def measure_vectors(results: Results, tree: Path, folder: Path, *, chunks: int) -> None:
@@ -133,13 +132,6 @@ def measure_queries(results: Results, data_dir: Path, vectors: Path) -> None:
         if mode != "keyword":
             note += "; vectors of the chunks are random numbers, which cost what real ones cost"
         results.add_spread(f"query, {mode}", milliseconds, note=note)
-
-
-def _median(runs: list[Run]) -> Run:
-    return sorted(runs, key=_seconds)[len(runs) // 2]
-
-
-_seconds: Callable[[Run], float] = lambda run: run.seconds  # noqa: E731
 
 
 def _options() -> argparse.Namespace:
