@@ -37,7 +37,8 @@ class Results:
         note: str = "",
     ) -> None:
         """Add the median and the 95th percentile of `milliseconds` as two figures."""
-        cut = statistics.quantiles(milliseconds, n=20)[-1]
+        is_one = len(milliseconds) == 1
+        cut = milliseconds[0] if is_one else statistics.quantiles(milliseconds, n=20)[-1]
         half = statistics.median(milliseconds)
         self.add(f"{name}, p50", half, "ms", wanted=wanted[0], note=note)
         self.add(f"{name}, p95", cut, "ms", wanted=wanted[1])

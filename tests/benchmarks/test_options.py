@@ -76,3 +76,9 @@ def test_results_are_written_unless_told_otherwise(tmp_path, monkeypatch):
     names = {each.name for each in tmp_path.iterdir()}
     assert names == {"also.json", "things-2-cores-a.json", "things-2-cores-a.md"}
     assert json.loads(file.read_text())["figures"][0]["value"] == 3
+
+
+def test_spread_of_one_call_is_that_call():
+    results = Results(machine={})
+    results.add_spread("map", [3.0])
+    assert [figure["value"] for figure in results.figures] == [3, 3]
