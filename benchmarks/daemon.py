@@ -43,6 +43,7 @@ TIMEOUT_S = 300.0
 
 def main() -> None:
     options = _options()
+    options.no_results |= bool(options.only)  # a part must not take the place of all
     tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-daemon-") as scratch:
@@ -290,7 +291,9 @@ PARTS: dict[str, Callable[[Results, Path, Path], None]] = {
 
 def _options() -> argparse.Namespace:
     parser = figure_options(__doc__, tree=True)
-    parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, help="measure this part alone; print only"
+    )
     return parser.parse_args()
 
 

@@ -42,6 +42,7 @@ Floats = npt.NDArray[np.float32]
 
 def main() -> None:
     options = _options()
+    options.no_results |= bool(options.only)  # a part must not take the place of all
     tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-light-") as scratch:
@@ -180,7 +181,9 @@ PARTS: dict[str, Callable[[Results, Path, Path, argparse.Namespace], None]] = {
 
 def _options() -> argparse.Namespace:
     parser = figure_options(__doc__, tree=True)
-    parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, help="measure this part alone; print only"
+    )
     parser.add_argument(
         "--files", type=whole(1), nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000]
     )

@@ -109,7 +109,8 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Write what a full run tried, and how much of it failed, into the folder of results."""
-    if config.getoption("--faults") != "full":
+    is_whole = not (config.option.keyword or config.option.collectonly)
+    if config.getoption("--faults") != "full" or not is_whole:
         return
     tried: Counter[str] = Counter()
     reports = [
