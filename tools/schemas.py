@@ -62,6 +62,7 @@ _OF_MEMORIES: dict[str, str | list[str]] = {"--tag": TAG, "--untag": TAG, "--sta
 _OTHER_TAGS = frozenset({"context", "session", "episodic-put"})  # not those of memories
 _NAMED = {
     ("source remove", "names"): SOURCE,
+    ("source update", "names"): SOURCE,
     ("source publish", "name"): SOURCE,
     ("source move", "old"): SOURCE,
     ("category describe", "name"): CATEGORY,

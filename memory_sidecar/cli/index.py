@@ -67,7 +67,7 @@ def index(
     call.reporter.progress("looking", 0, 0)
     require_kind(paths, branch=branch, force=force)
     if not paths:
-        call.codebase.clones.refresh(_git_environ(call), call.reporter)
+        fetch_clones(call, call.codebase.registry.all())
     report = call.codebase.index(
         [
             add_clone(call, GitAddress(path, branch), excludes=excludes).root
@@ -81,6 +81,11 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
+    return show_report(call, report)
+
+
+def show_report(call: Call, report: IndexReport) -> IndexReport:
+    """Show a report of what was indexed, and which excludes of its sources are of no use."""
     for each in call.codebase.registry.all():
         if each.name in report.sources:
             for problem in unusable_excludes(each, call.services.settings):
@@ -107,6 +112,11 @@ def add_clone(
     )
     call.reporter.notice(f"`memory-sidecar search QUERY --source {source.name}` searches the clone")
     return source
+
+
+def fetch_clones(call: Call, sources: Sequence[Source]) -> None:
+    """Fetch what is new for those of `sources` that are clones; a notice names each failure."""
+    call.codebase.clones.refresh(sources, _git_environ(call), call.reporter)
 
 
 def _git_environ(call: Call) -> dict[str, str]:

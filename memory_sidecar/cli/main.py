@@ -89,7 +89,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "episodic-commit": ("Finish a journal", "episodic:episodic_commit"),
     },
     "Sources": {
-        "source": ("Indexed folders: add, list, move, remove, prune", ""),
+        "source": ("Indexed folders: add, list, update, move and more", ""),
         "status": ("Show what is indexed, how fresh, and what is missing", ""),
         "growth": ("Show growth: what is stored, read and asked, and how well", "status:growth"),
         "reindex": ("Rebuild the index from the files", "index:reindex"),

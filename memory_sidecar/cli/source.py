@@ -9,13 +9,20 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.index import add_clone, branch_option, exclude_option, require_kind
+from memory_sidecar.cli.index import (
+    add_clone,
+    branch_option,
+    exclude_option,
+    fetch_clones,
+    require_kind,
+    show_report,
+)
 from memory_sidecar.cli.options import command_group, force_option, with_call
 from memory_sidecar.code.clones import GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.results import IndexReport, pluralize
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.disk.registry import Registry
 
@@ -110,6 +117,25 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
         _require_known(call, name, registry, agent)
     removed = call.mask([forget(name, reporter=call.reporter) for name in names])
     return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
+
+
+@source.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@with_call
+def update(call: Call, names: tuple[str, ...]) -> IndexReport:
+    """Index what changed in each source NAME, by default in all; what is a clone is fetched first.
+
+    One that cannot be fetched stays as it was, and is named.
+    """
+    call.reporter.progress("looking", 0, 0)
+    registry = call.codebase.registry
+    names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
+    for name in names:
+        _require_known(call, name, registry, None)
+    sources = [registry.get(name) for name in names]
+    fetch_clones(call, sources or registry.all())
+    roots = [each.root for each in sources]
+    return show_report(call, call.codebase.index(roots, reporter=call.reporter))
 
 
 @source.command()

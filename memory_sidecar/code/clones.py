@@ -123,9 +123,11 @@ class Clones:
             root, name=name, excludes=excludes, address=address.url, branch=address.branch
         )
 
-    def refresh(self, environ: Mapping[str, str], reporter: Reporter) -> None:
-        """Fetch every clone again; a notice names each failure."""
-        for source in self._registry.all():
+    def refresh(
+        self, sources: Sequence[Source], environ: Mapping[str, str], reporter: Reporter
+    ) -> None:
+        """Fetch the clones among `sources` again; a notice names each failure."""
+        for source in sources:
             if not self._is_clone(source):
                 continue
             address = GitAddress(source.address, source.branch)

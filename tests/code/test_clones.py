@@ -110,6 +110,23 @@ def test_what_is_new_there_is_fetched_by_every_index(call, shop):
     assert call("index", shop.address).status == 1
 
 
+def test_source_update_fetches_and_indexes_what_it_names_or_all(call, shop, tmp_path):
+    other = Shop(tmp_path / "other")
+    for each in (shop, other):
+        assert call("index", each.address, "--wait", "keyword").status == 0
+        each.commit("total = 3\n")
+    done = call("source", "update", "shop", "--json")
+    assert (done.status, done.json["sources"], done.json["files_processed"]) == (0, ["shop"], 1)
+    assert "total = 3" in call("search", "total", "--source", "shop", "--json").json[0]["code"]
+    assert "total = 2" in call("search", "total", "--source", "other", "--json").json[0]["code"]
+    done = call("source", "update", "--json")
+    assert (done.json["sources"], done.json["files_processed"]) == (["shop", "other"], 1)
+    shutil.rmtree(shop.root)
+    gone = call("source", "update", "shop")
+    assert (gone.status, "shop stays as last fetched" in gone.err) == (0, True)
+    assert call("source", "update", "till").status == 3
+
+
 def test_a_branch_is_a_source_of_its_own(call, shop):
     assert call("source", "add", shop.address).status == 0
     assert call("source", "add", shop.address, "--branch", "old").status == 0

@@ -136,6 +136,7 @@ def about_code(call: Recorder, project: Path) -> None:
     call("web", "--stop")
     call("source add", project / "docs")
     call("source list")
+    call("source update", "docs")
     call("source remove", "docs")
     for path in ("shop/cart.py", "logo.png", ".git", "shop", "nowhere", "/"):
         call("why", path)
