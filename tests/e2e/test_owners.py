@@ -147,10 +147,12 @@ def test_a_memory_is_written_or_an_error_is_told_however_few_files_may_be_open(h
         stdout, stderr = process.communicate(timeout=TIMEOUT_S)
         files = [each for each in home.data_dir.rglob("*.md") if text in each.read_text("utf-8")]
         assert (process.returncode == 0) == bool(files) == bool(stdout)
-        if process.returncode or stderr:  # not stored, or written and not indexed yet
+        # The daemon may have the agent for longer than a call waits without a word.
+        said = [line for line in stderr.splitlines() if not line.startswith("note: waiting")]
+        if process.returncode or said:  # not stored, or written and not indexed yet
             refused += 1
-            assert len(stderr.splitlines()) == 1, stderr
-            assert "as many files are open as this process may open" in stderr
+            assert len(said) == 1, stderr
+            assert "as many files are open as this process may open" in said[0]
         written += len(files)
     assert written > 1
     assert refused > 1
