@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -45,6 +44,7 @@ from memory_sidecar.core.errors import (
     UsageError,
     system_error,
 )
+from memory_sidecar.core.projects import absolute_path
 from memory_sidecar.core.results import Reporter, build_from
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import Clock, iso_utc, local_day, system_clock
@@ -64,7 +64,7 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
     named = option or load_settings(cwd, environ).context_root
     if not named:
         return _find_root_around(cwd)
-    named = Path(os.path.normpath(cwd / named))
+    named = Path(absolute_path(str(cwd), str(named)))
     if not is_root(named):
         raise NotFound(
             f"{named} is not a dense-context root",

@@ -43,7 +43,7 @@ def settle_folders(environ: MutableMapping[str, str]) -> None:
         if sys.platform != "win32" and not os.path.isabs(environ.get(name, os.sep)):
             del environ[name]
     for name in filter(environ.get, _OWN_FOLDERS):
-        environ[name] = os.path.abspath(os.path.expanduser(environ[name]))
+        environ[name] = absolute_path("", os.path.expanduser(environ[name]))
 
 
 def locate_data_dir(
@@ -56,7 +56,7 @@ def locate_data_dir(
     `memory-sidecar.toml`. Paths are absolute. A project that the user refused is not returned.
     """
     if named := option or environ.get(DATA_DIR_VARIABLE):
-        return os.path.normpath(os.path.join(cwd, expand_home(named, environ))), None
+        return absolute_path(cwd, expand_home(named, environ)), None
     passed_over = None
     for folder in folder_and_parents(cwd):
         data_dir = os.path.join(folder, PROJECT_DATA_DIR)
@@ -145,6 +145,19 @@ def expand_home(path: str, environ: Mapping[str, str]) -> str:
     if path == "~" or path.startswith("~/"):  # the daemon may have another home
         return home(environ) + path[1:]
     return os.path.expanduser(path)
+
+
+def absolute_path(folder: str, path: str) -> str:
+    """Return `path`, relative to `folder`, as an absolute one without `.` and `..`.
+
+    `link/..` is the folder above what the link leads to, as other programs have it. Never fails.
+    """
+    path = os.path.join(folder, path)
+    above, up, rest = f"{path}{os.sep}".rpartition(f"{os.sep}{os.pardir}{os.sep}")
+    try:
+        return os.path.abspath(os.path.join(os.path.realpath(above + up), rest) if up else path)
+    except OSError:  # a link on the way may not be read
+        return os.path.abspath(path)
 
 
 def trust_of(folder: str, environ: Mapping[str, str]) -> bool | None:

@@ -16,7 +16,13 @@ from typing import Any, TypeGuard
 
 from memory_sidecar.core.errors import UsageError, system_error
 from memory_sidecar.core.opening import FileRefused, Tree
-from memory_sidecar.core.projects import CONFIG_NAME, config_folder, folder_and_parents, trust_of
+from memory_sidecar.core.projects import (
+    CONFIG_NAME,
+    absolute_path,
+    config_folder,
+    folder_and_parents,
+    trust_of,
+)
 
 ENV_PREFIX = "MEMORY_SIDECAR_"
 MAX_NUMBER = (1 << 31) - 1
@@ -155,7 +161,7 @@ def _check_value(config: Path, key: str, value: object, kind: type) -> object:
     if type(value) is not kind:
         raise UsageError(f"{config}: {key} must be of type {_type_name(kind)}")
     if key in _PATHS and value:
-        return os.path.normpath(config.parent / os.path.expanduser(str(value)))  # noqa: PTH111
+        return absolute_path(str(config.parent), os.path.expanduser(str(value)))  # noqa: PTH111
     return value
 
 

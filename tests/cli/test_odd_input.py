@@ -308,6 +308,18 @@ def test_a_name_that_is_not_text_is_written_out(run, tmp_path):
     assert run("get", "caf\udce9").status == 3
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows takes `..` away before it follows links")
+def test_a_path_means_the_file_that_other_programs_find_there(run, tmp_path):
+    for name in ("there/inner", "there/shop", "shop"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("there/inner")
+    for command in ("index", "trust", "source add --agent a"):
+        assert run(*command.split(), "link/../shop").status == 0
+    assert run("source", "list", "--json").json[0]["root"] == str(tmp_path / "there" / "shop")
+    assert run("store", "x", "--data-dir", "link/../data").status == 0
+    assert (tmp_path / "there" / "data").is_dir()
+
+
 def test_a_filter_that_no_session_satisfies_is_said(run):
     messages = b'{"messages": [{"role": "user", "content": "hello"}]}'
     assert run("session", "save", stdin=messages).status == 0

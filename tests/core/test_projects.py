@@ -10,6 +10,7 @@ import pytest
 
 from memory_sidecar.core.projects import (
     DAY_S,
+    absolute_path,
     locate_data_dir,
     read_trust,
     record_trust,
@@ -85,6 +86,19 @@ def test_what_is_named_needs_no_trust(clone, environ):
     named = {**environ, "MEMORY_SIDECAR_DATA_DIR": str(clone / "data" / "memory")}
     assert located("/", named) == (str(clone / "data" / "memory"), None)
     assert located(clone, environ, option="data/memory") == (str(clone / "data" / "memory"), None)
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [("link/../x", "there/x"), ("link/..", "there"), ("link/x/./", "here/link/x"), ("../x", "x"),
+     ("gone/../x..", "here/x.."), ("link/../../here/link", "here/link"), ("", "here")],
+)  # fmt: skip
+@pytest.mark.skipif(os.name == "nt", reason="Windows takes `..` away before it follows links")
+def test_two_dots_behind_a_link_lead_to_the_folder_above_its_target(tmp_path, path, meant):
+    (tmp_path / "there" / "inner").mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "there" / "inner")
+    assert absolute_path(str(tmp_path / "here"), path) == str(tmp_path / meant)
 
 
 def test_an_answer_is_for_the_folder_itself_however_it_is_reached(clone, environ, tmp_path):
