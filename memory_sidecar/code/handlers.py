@@ -240,7 +240,7 @@ class Codebase:
         def ask(here: Snapshot) -> list[CodeHit]:
             local = LocalRows(here.connection, here.store, wanted, here.is_deleted)
             typed = typed_path(here.connection, at.source, at.path)
-            like = partial(related_chunks, at=at, typed=typed, top_k=top_k)
+            like = partial(related_chunks, at=at, typed=typed, top_k=top_k, reporter=reporter)
             return self.sharing.ask(like, local, reporter)
 
         return self.navigate(wanted, ask, reporter=reporter)

@@ -34,7 +34,7 @@ from memory_sidecar.code.rows import CodeRows, SearchArm
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Explanation, SearchMode
-from memory_sidecar.core.results import rounded
+from memory_sidecar.core.results import Reporter, rounded
 from memory_sidecar.disk.roots import first_present
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
@@ -193,11 +193,14 @@ def _candidates(
     )
 
 
-def related_chunks(rows: CodeRows, at: Line, *, typed: str, top_k: int) -> list[CodeHit]:
+def related_chunks(
+    rows: CodeRows, at: Line, *, typed: str, top_k: int, reporter: Reporter
+) -> list[CodeHit]:
     """Return the chunks of `rows` most similar to the one at a line; `score` is the cosine.
 
-    Compares the model's vectors if the chunk has one, else static vectors. Raises NotFound if no
-    chunk holds the line, or the chunk has no vector. `typed`: the path of its file, for a hint.
+    Compares the model's vectors if the chunk has one, else static vectors; a notice says which
+    while some are missing. Raises NotFound if no chunk holds the line, or the chunk has no vector.
+    `typed`: the path of its file, for a hint.
     """
     chunk = rows.chunk_at(at)
     if chunk is None:
@@ -210,6 +213,9 @@ def related_chunks(rows: CodeRows, at: Line, *, typed: str, top_k: int) -> list[
             break
     else:
         raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")
+    if (counts := rows.vector_counts()).pending:
+        outcome = "comparing static vectors" if static else "leaving out the others"
+        reporter.notice(f"vectors {counts.percent} % done: {outcome}")
 
     def fetch(count: int) -> list[tuple[StoredChunk, float]]:
         arm = nearest(count + 1)

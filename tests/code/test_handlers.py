@@ -419,6 +419,18 @@ def test_a_search_by_vector_says_that_it_leaves_out_what_has_none(codebase, proj
     assert notices.has("% done: leaving out the others")
 
 
+def test_what_is_related_says_that_it_leaves_out_what_has_no_vector(codebase, project, notices):
+    codebase.index([project], reporter=notices)
+    best = codebase.search(CodeQuery("total_price"), reporter=notices)[0]
+    at = Line("project", best.filename, best.start_line)
+    codebase.related(at, CodeFilter(), top_k=3, reporter=notices)
+    assert not notices.has("% done")
+    (project / "late.py").write_text("def late(): pass\n")
+    codebase.index([project], reporter=notices, embed=False)
+    codebase.related(at, CodeFilter(), top_k=3, reporter=notices)
+    assert notices.has("% done: leaving out the others")
+
+
 def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_path, notices):
     for name, count in (("second", 3), ("third", 5)):
         (tmp_path / name).mkdir()
