@@ -56,6 +56,12 @@ _INNERMOST_LAST = re.compile(  # the frames of Python and pytest
 _DIFF_SIDE = re.compile(r"^(---|\+\+\+) [ab]/", re.MULTILINE)
 _ADDRESS = re.compile(r"\A[a-z][\w+.-]+:/+(?:\./)?", re.IGNORECASE)
 _INSTALLED = re.compile(r"\A.*/(?:(?:site|dist)-packages|lib/python[\d.]+|rustc/\w{40})/")
+# A module of one's own as other projects have it: `node_modules/@shop/cart/src/add.ts` may be
+# `packages/cart/src/add.ts`, `gems/shop-1.2/lib/shop/cart.rb` `shop/lib/shop/cart.rb`.
+_MODULE = re.compile(
+    r"\A.*/(?:node_modules/(?:@[^/]+/)?|gems/|registry/src/[^/]+/)(?=[^/]+/[^/]+/)"
+)
+_VERSION = re.compile(r"(?<=\w)(?:@v?|-)\d+\.[\w.+-]*(?=/)")
 _BEFORE_BLANK = re.compile(r"(?<=\")(?:/|[a-zA-Z]:[/\\])[^\"\n]{0,256} [^\"\n/\\]{0,64}(?=[/\\])")
 _MAX_PATH = 256
 
@@ -157,7 +163,9 @@ def _places_in(query: str) -> Iterator[tuple[str, int]]:
             continue
         path, line, _ = parse_place(word) or (word, 0, 0)
         if _PATH.search(path):
-            yield _INSTALLED.sub("", _ADDRESS.sub("/", path)).removeprefix("./"), line
+            whole = _INSTALLED.sub("", _ADDRESS.sub("/", path)).removeprefix("./")
+            in_module = _VERSION.sub("", _MODULE.sub("", whole))
+            yield from dict.fromkeys(((whole, line), (in_module, line)))
 
 
 def is_one_typo_apart(name: str, other: str) -> bool:

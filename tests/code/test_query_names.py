@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.code import graph
+from memory_sidecar.code.directory import is_at
 from memory_sidecar.code.graph import Defined
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import (
@@ -127,6 +128,32 @@ def test_of_a_pasted_log_the_names_are_read_as_far_as_it_is_looked_for():
 def test_a_path_in_an_installed_package_means_no_file_called_like_its_last_part():
     names = names_in('File "/srv/.venv/lib/python3.11/site-packages/flask/app.py", line 3, in run')
     assert names.match_paths(["app.py", "src/flask/app.py"]) == [False, True]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "webpack-internal:///node_modules/@shop/cart/src/app.ts",
+        "/srv/node_modules/.pnpm/@shop+cart@1.2.3/node_modules/@shop/cart/src/app.ts",
+        "/usr/lib/ruby/gems/cart-1.2.3/src/app.ts",
+        "/root/.cargo/registry/src/index.crates.io-6f17d22b/cart-0.4.1/src/app.ts",
+    ],
+)
+def test_a_path_in_an_installed_package_means_the_folder_of_that_package(path):
+    names = names_in(f"Error: no cart\n    at add ({path}:7:3)")
+    files = ["packages/cart/src/app.ts", "packages/till/src/app.ts"]
+    meant = [any(is_at(file, each) for each, _ in names.lines) for file in files]
+    assert meant == [True, False]
+
+
+def test_the_version_of_an_installed_package_is_no_part_of_a_path():
+    names = names_in("cart.Add(0x1)\n\t/go/pkg/mod/shop.example/cart@v1.2.3/add.go:7 +0x1d")
+    assert names.match_paths(["cart/add.go", "till/add.go"]) == [True, False]
+
+
+def test_an_installed_package_of_another_project_means_no_file_of_this_one():
+    names = names_in("at dispatch (/srv/node_modules/redux/index.js:7:3)")
+    assert names.match_paths(["src/redux/index.js"]) == [False]
 
 
 def test_the_innermost_frames_of_a_traceback_come_first(make_codebase, tmp_path):
