@@ -52,10 +52,16 @@ _ASIDES = (
         "data",
         re.compile(
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
+            r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
             r"|bundled|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
             r"|-lock\.ya?ml$|^tags$|\.(freezed|g|mapper|mocks)\.dart$"
             r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
+            # Texts in other languages, which repeat each message of the sources.
+            r"|\.(po|pot|xliff?|arb)$|(^|/)(locales?|i18n|l10n|translations?|resources/lang)/(.*/)?"
+            r"(?!(en|db|go|js|py|rb|ts|ui)[-_./])[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
+            r"|(^|/)translations/\w+_\w+\.ts$|(^|/)(?!(base|en)\.)[a-z-]{2,7}\.lproj/"
+            r"|(bundle|labels|messages|strings)_(?!en)[a-z]{2}(_[a-z]{2})?\.properties$"
+            r"|(^|/)values-[a-z]{2}(-r[a-z]{2})?/"
             r"|\.xcodeproj/|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
             r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
             r"|Makefile\.in|ylwrap)$",
@@ -89,6 +95,21 @@ _ASIDES = (
 )
 
 
+# Prose that names everything that ever changed: an aside where other docs are none.
+_CHANGES = re.compile(
+    r"(^|/)(change(log|s)|history|news|release[_-]?notes)[^/]*$"
+    r"|(^|/)(\.?changelogs?(\.d)?|\.changeset|newsfragments|release[_-]?notes)/",
+    re.IGNORECASE,
+)
+# Languages that tell, describe or set up, but are no code.
+_NO_CODE = frozenset("css html ini json markdown sln toml xml yaml".split())
+# "How to share a group" asks users' docs as much as the code that does it.
+_HOW_TO = re.compile(r"\bhow to\b", re.IGNORECASE)
+_TESTS_OF = re.compile(
+    r"^\W*(?:where (?:are|is) |which |find |show )?(?:\w+ ){0,2}?(?:test(?: case)?s?|specs?)"
+    r" (?:about|for|of|that)\b|\b(?:tests|specs)\W*$|^where (?:are|is) .* tested\b",
+    re.IGNORECASE,
+)
 # "A store in memory for tests" and "during tests" ask for code that tests use, not for a test.
 _FOR_TESTS = re.compile(r"\b(?:for|during) (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
@@ -101,13 +122,31 @@ def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
     if asks_for_guide:
         return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
     text = _FOR_TESTS.sub("", text)
-    return frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
+    asides = frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
+    return without_docs(asides) if _HOW_TO.search(text) else asides
+
+
+def without_docs(asides: frozenset[str]) -> frozenset[str]:
+    """Return `asides` where docs are asked for, too: of these, change logs alone are an aside."""
+    return asides - {"docs"} | {"changes"} if "docs" in asides else asides
+
+
+def asks_for_tests(text: str) -> bool:
+    """Whether the question `text` asks for tests of something: "tests of the date parser"."""
+    return bool(_TESTS_OF.search(_FOR_TESTS.sub("", text)))
+
+
+def is_code(path: str, language: str) -> bool:
+    """Whether the file at `path` is code, be it of an aside, and neither prose nor markup."""
+    return language not in _NO_CODE and not PROSE.search(path)
 
 
 @lru_cache(maxsize=1 << 14)  # every question asks for the same paths
 def asides_of(path: str) -> frozenset[str]:
     """Return the kinds of asides that the file at `path` is; most are of none."""
-    return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
+    kinds = frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
+    is_log = _CHANGES.search(path) and PROSE.search(path)
+    return kinds | {"changes"} if is_log else kinds
 
 
 def in_tests(symbols: Sequence[str], scope: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.code.asides import PROSE, asides_of, asides_to
+from memory_sidecar.code.asides import PROSE, asides_of, asides_to, asks_for_tests
 from memory_sidecar.index.project_name import cut_out, without_project
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
@@ -27,6 +27,7 @@ ASIDE_PENALTY = 0.2
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
+TESTS_BOOST = 0.1  # for a test, where tests are asked for
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
 MIN_INNER_LETTERS = 4  # of a word of the question that a file's name may hold anywhere
 MAX_FRAMES = 4  # phrases left out at each end of a request
@@ -109,6 +110,7 @@ class Question:
     names_language: bool
     keyword_weight: float
     asks_for_guide: bool  # how to install, run, configure, contribute …
+    asks_for_tests: bool  # "tests of the date parser"
     asides: frozenset[str]  # kinds of files that it does not ask for
     words: tuple[str, ...]  # distinct; no stop words, names of projects, and those of two letters
     prefixes: frozenset[str]  # the first MIN_MATCHED_LETTERS of each of `words`
@@ -140,6 +142,7 @@ class Question:
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
             asks_for_guide=asks_for_guide,
+            asks_for_tests=asks_for_tests(named),
             asides=asides_to(named, asks_for_guide=asks_for_guide),
             words=words,
             prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
@@ -228,6 +231,10 @@ class Question:
         if not PROSE.search(path) or _NOTICES.search(path):
             return 0.0
         return ENTRY_PAGE_BOOST if _ENTRY_PAGE.search(path) else GUIDE_BOOST
+
+    def tests_boost(self, path: str) -> float:
+        """Return what a chunk of the file at `path` gains if tests are asked for and it is one."""
+        return TESTS_BOOST if self.asks_for_tests and "tests" in asides_of(path) else 0.0
 
     def penalties(self, filename: str) -> dict[str, float]:
         """Return what a chunk of `filename` loses, by each kind of aside that the file is."""

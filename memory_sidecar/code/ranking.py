@@ -2,6 +2,7 @@
 
     relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
                 - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
+                + 0.1 for a test where tests of something are asked for
                 + 0.15 · f + 0.2 · static cosine + boost by commits: see `history`
                 + 0.3 · b - 0.1 in a module of tests beside the code that is not asked for
     w   0.2, or 0.4 if the question quotes code
@@ -21,8 +22,8 @@ A question that names a programming language is about no project's own words: ma
 those it uses, so only a few that stand out by them count.
 
 An aside is a test, documentation, an example or data (see `asides`) that the question does not ask
-for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
-gains, READMEs most.
+for; its path counts half. Docs are none where hardly any candidate is code. A question of how to
+install, run or contribute asks for a guide: prose gains, READMEs most.
 
 The keyword share saturates instead of being divided by the best of the list, so that a weak best
 match stays weak. Each term is here because ranking on named sets got worse without it, as
@@ -213,6 +214,7 @@ def _file_boosts(
             for kind in sorted(question.asides)  # sums depend on the order
         },
         "guide": [question.guide_boost(file.path) for file in candidates.files],
+        "tests_of": [question.tests_boost(file.path) for file in candidates.files],
         "path": [
             question.path_boost(each.coverage, name_share, is_aside=bool(each.penalties))
             for each, name_share in zip(by_path, name_shares, strict=True)

@@ -13,6 +13,7 @@ except where a question may quote it (`named`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -21,7 +22,7 @@ from functools import cache, lru_cache, partial
 import numpy as np
 from msgspec import UNSET
 
-from memory_sidecar.code.asides import asides_of
+from memory_sidecar.code.asides import asides_of, is_code, without_docs
 from memory_sidecar.code.directory import Line, path_matches
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, lines_of, make_hit
@@ -48,6 +49,7 @@ DEPTH = 90  # candidates that each arm contributes
 # Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
 # questions have words in 4,000 rows; beside vectors, 1,000 rank as well.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
+LEAST_CODE = 0.12  # of the candidates; where fewer are code, docs are what there is to ask
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
 NO_HISTORY: Mapping[File, HistoryBoost] = {}
@@ -126,7 +128,13 @@ def _hybrid(
     # Done while the model still works.
     defined = named.definitions_in(found.tolist(), question, rows)
     files, file_numbers = rows.files_of(found)
-    for number in set(file_numbers.tolist()):
+    numbers = Counter(file_numbers.tolist())
+    of_code = sum(
+        n for each, n in numbers.items() if is_code(files[each].path, files[each].language)
+    )
+    if of_code < LEAST_CODE * len(found):
+        question = replace(question, asides=without_docs(question.asides))
+    for number in numbers:
         path_terms(files[number].path)
     vector = wait_vector()
     found = distinct(found, vector.best(depth))

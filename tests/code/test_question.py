@@ -17,6 +17,7 @@ from memory_sidecar.code.question import (
     KEYWORD_WEIGHT_QUOTED,
     NAME_WEIGHT,
     PATH_WEIGHT,
+    TESTS_BOOST,
     Question,
 )
 from memory_sidecar.index.keyword import BM25_HALF, keyword_share
@@ -160,6 +161,30 @@ def test_data_counts_less_unless_asked_for(path):
 )
 def test_prose_counts_less_whatever_it_is_called(path):
     assert Question.of("how are totals computed").penalties(path).keys() == {"docs"}
+
+
+def test_who_asks_how_to_do_something_asks_docs_as_much_as_code():
+    question = Question.of("how to share a cart")
+    assert not question.penalties("docs/sharing.md")
+    assert question.penalties("CHANGELOG.md").keys() == {"changes"}
+    assert not question.penalties("src/history.rs")
+
+
+@pytest.mark.parametrize(
+    ("asked", "gain"),
+    [
+        ("unit tests for the cart", TESTS_BOOST),
+        ("spec of the markdown renderer", TESTS_BOOST),
+        ("where are the cart tests", TESTS_BOOST),
+        ("where is rounding tested", TESTS_BOOST),
+        ("client for tests of carts", 0),
+        ("test client", 0),
+        ("how carts are rounded", 0),
+    ],
+)
+def test_tests_gain_where_they_are_what_is_asked_for(asked, gain):
+    assert Question.of(asked).tests_boost("tests/test_cart.py") == gain
+    assert Question.of(asked).tests_boost("cart.py") == 0
 
 
 def test_comments_and_docstrings_are_asked_for_in_code():
@@ -309,6 +334,21 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("src/manual.lua", False),
         ("src/changelog/entry.rs", False),
         ("nuspecs/Shop.nuspec", True),
+        ("app/Locale/de_DE/texts.php", True),
+        ("config/locales/pt-BR.yml", True),
+        ("config/locales/en.yml", False),
+        ("src/i18n/fr.ts", True),
+        ("src/i18n/index.ts", False),
+        ("src/i18n/ui/button.tsx", False),
+        ("internal/locale/printer.go", False),
+        ("translations/shop_de.ts", True),
+        ("po/de.po", True),
+        ("res/values-de/strings.xml", True),
+        ("res/values-night/colors.xml", False),
+        ("Base.lproj/Main.storyboard", False),
+        ("messages_de.properties", True),
+        ("shop_db.properties", False),
+        ("codemods/__testfixtures__/cart.input.tsx", True),
         ("src/Shop.Core/Shop.Core.csproj", True),
         ("test/src/main/scala/Client.scala", True),
         ("src/main/scala/test.scala", False),

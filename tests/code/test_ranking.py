@@ -8,6 +8,7 @@ import pytest
 from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.history import HistoryBoost
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import KEYWORD_WEIGHT, Question
 from memory_sidecar.code.ranking import (
@@ -18,6 +19,7 @@ from memory_sidecar.code.ranking import (
     rank_hybrid,
 )
 from memory_sidecar.core.language import detect_language
+from memory_sidecar.core.results import Silent
 from memory_sidecar.index.scored import NAMED_FROM
 
 
@@ -190,3 +192,15 @@ def test_chunks_at_lines_come_first_in_their_order_and_within_the_scale():
     found, result = ranked(["a.py", "a.py", "b.py", "c.py"], [0.9, 0.2, 0.1, 0.8], at_lines=[2, 1])
     assert [found.ids[row] for row in found.ordered(result.scores)] == [3, 2, 1, 4]
     assert 1 > result.scores[2] > result.scores[1] > NAMED_FROM
+
+
+@pytest.mark.parametrize(("name", "is_aside"), [("cart.yaml", False), ("cart.py", True)])
+def test_docs_are_no_aside_where_hardly_anything_is_code(make_codebase, tmp_path, name, is_aside):
+    (tmp_path / name).write_text("cart: total = 0\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/cart.md").write_text("# Carts\n\nThe total of a cart is rounded once.\n")
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent())
+    hits = codebase.search(CodeQuery("where is a cart rounded", explain=True), reporter=Silent())
+    (docs,) = [hit for hit in hits if hit.filename == "docs/cart.md"]
+    assert ("docs" in docs.explain.terms) is is_aside
