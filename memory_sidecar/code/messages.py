@@ -26,9 +26,12 @@ _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 # In a path, an address, a time or a qualified name: these stand in no template.
 _VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
-_PLACEHOLDER_START = re.compile(r"[%{$#\\]")  # or that of an escape
+_PLACEHOLDER_START = re.compile(r"[%{$#\\]|(?<=\s):(?=\w)")  # or that of an escape
+# `%s`, `%zu`, `%2$s`, `%(name)s`, `%@`; `%1` of Qt; `{}`, `${name}`, `%{name}`, `{{ name }}`;
+# `\(name)` of Swift; `$name`; `:name` of Laravel.
 _PLACEHOLDER = re.compile(
-    r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
+    r"%(?:\(\w+\)|<\w+>|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jzt])?[a-zA-Z@]|%l?\d+|[$#%]?\{+[^{}]*\}+"
+    r"|\\\([^()]*\)|\$\w+|(?<=\s):\w+|\\[nrt]"
 )
 
 
@@ -58,12 +61,14 @@ def without_values(text: str) -> str:
 def lines_to_make(text: str) -> list[tuple[str, float]]:
     """Return the lines of the message `text`, each with the words that templates must make of it.
 
-    Lines of few words are left out.
+    Lines of few words are left out. Where three words would be less than half of one, it takes
+    four: a question of keywords may begin like the title of a page.
     """
     return [
-        (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * len(line.split())))
+        (line, max(MIN_MESSAGE_WORDS + (count > 2 * MIN_MESSAGE_WORDS), MIN_TEMPLATE_SHARE * count))
         for reading in readings(text.lower())
         for line in reading.splitlines()[:MAX_LINES]
+        for count in [len(line.split())]
         if len(plain_words(line)) >= MIN_MESSAGE_WORDS
     ]
 

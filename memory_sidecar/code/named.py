@@ -12,12 +12,13 @@ in the case of letters alone: `router` for `Router`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.directory import Line, is_at
 from memory_sidecar.code.messages import (
     MAX_MESSAGE_CHUNKS,
@@ -30,7 +31,12 @@ from memory_sidecar.code.messages import (
     words_made,
 )
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR
-from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
+from memory_sidecar.code.query_names import (
+    MAX_FILES_AT_PATHS,
+    DefinedNames,
+    QueryNames,
+    names_in,
+)
 from memory_sidecar.code.question import LOOKS_LIKE_NAME, Question
 from memory_sidecar.code.rows import ChunkText, CodeRows
 from memory_sidecar.code.store import split_symbols
@@ -46,7 +52,8 @@ ENTRY_PAGES = tuple(
 )
 # Chunks searched for the template of a message: those that hold most of its words. Its rarest are
 # often its values, which no template holds, so that many more rows are looked at than by BM25.
-MESSAGE_DEPTH = 100
+MESSAGE_DEPTH = 300
+MAX_REPEATS = 120  # of a message: each translation of a program may hold it
 MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 
@@ -131,7 +138,7 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
             if rows.named_chunks(QueryNames(same, (), is_single_word=False, paths=())):
                 symbols += same
                 continue
-        if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
+        if _is_defined(QUALIFIER_SEPARATOR.split(token), known, is_key=names.is_single_word):
             continue
         undefined.append(token)
         holding = _chunks_holding(token, rows)
@@ -144,6 +151,17 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
             chunks += holding
     found = replace(names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined))
     return found, chunks
+
+
+def _is_defined(parts: Sequence[str], known: DefinedNames, *, is_key: bool) -> bool:
+    """Whether something is defined that is called like the last of `parts`.
+
+    With `is_key`, by what qualifies it: `filter.limit` may be the key of a setting, whatever has a
+    `limit`.
+    """
+    if is_key and len(parts) > 1 and not any(known.places_of(parts)):
+        return False
+    return known.has(parts[-1])
 
 
 def _most_holding(token: str, names: QueryNames) -> int:
@@ -182,9 +200,10 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
         words = reading.split()
         ids = chunks_saying(reading, rows)
         holding = rows.texts_of(ids) if ids else ()
-        if found := [each.chunk_id for each in _in_sources(holding, question)]:
+        found = [each.chunk_id for each in _in_sources(holding, question)]
+        if 0 < len(found) <= MAX_MESSAGE_CHUNKS:
             return found
-        if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
+        if len(words) >= MIN_WORDS_IN_ASIDE and len(ids) <= MAX_MESSAGE_CHUNKS and not in_asides:
             text = " ".join(words)
             in_asides = [each.chunk_id for each in holding if text in " ".join(each.code.split())]
     if not (lines := lines_to_make(question.message)):
@@ -202,15 +221,20 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
 def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:
     """Return the ids of the chunks that hold the words of `message` in a row.
 
-    Empty for one of few words, or if more than MAX_MESSAGE_CHUNKS hold it.
+    Empty for one of few words, or if more than MAX_REPEATS hold it.
     """
     words = message_phrase(message)
-    ids = rows.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else ()
-    return ids if len(ids) <= MAX_MESSAGE_CHUNKS else ()
+    ids = rows.phrase_chunks(words, MAX_REPEATS + 1) if words else ()
+    return ids if len(ids) <= MAX_REPEATS else ()
 
 
-def _in_sources(chunks: Iterable[ChunkText], question: Question) -> list[ChunkText]:
-    return [each for each in chunks if not question.penalties(each.filename)]
+def _in_sources(chunks: Sequence[ChunkText], question: Question) -> list[ChunkText]:
+    """Return those of `chunks` in no aside, else those in asides that `question` asks for.
+
+    A message may say `data` or `test` and ask for none.
+    """
+    sources = [each for each in chunks if not is_aside(each.filename)]
+    return sources or [each for each in chunks if not question.penalties(each.filename)]
 
 
 def _files_called(names: QueryNames, question: Question, rows: CodeRows) -> Sequence[str]:

@@ -84,6 +84,35 @@ def test_what_many_say_tells_none_of_them(search, project):
     assert all("exact_text" not in hit.explain.boosts for hit in search(MESSAGE))
 
 
+def test_a_message_is_found_however_many_languages_it_is_translated_to(search, project):
+    (project / "cart.php").write_text(f'<?php fail(t("{MESSAGE}"));\n')
+    for first in "bcdf":
+        for second in "aeir":
+            (project / f"Locale/{first}{second}").mkdir(parents=True)
+            text = f'<?php return ["{MESSAGE}" => "{first * 9} {second * 9}"];\n'
+            (project / f"Locale/{first}{second}/texts.php").write_text(text)
+    best, *others = search(MESSAGE)
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("cart.php", 1)
+    assert all("exact_text" not in hit.explain.boosts for hit in others)
+
+
+@pytest.mark.parametrize("said", ["The queue of data is full", "The queue of tests is full"])
+def test_a_message_asks_for_no_data_nor_tests_that_it_speaks_of(search, project, said):
+    (project / "odd.py").write_text(f'raise Full("{said}")\n')
+    (project / "tests/data").mkdir(parents=True)
+    for number in range(MAX_MESSAGE_CHUNKS):
+        (project / f"tests/data/{number}.json").write_text(f'{{"says": "{said}"}}\n')
+    best, *others = search(said)
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
+    assert all("exact_text" not in hit.explain.boosts for hit in others)
+
+
+def test_words_around_the_title_of_a_page_are_no_message_that_it_makes(search, project):
+    (project / "odd.py").write_text('TITLE = "two factor authentication"\n')
+    hits = search("two factor authentication totp code check session")
+    assert all("exact_text" not in hit.explain.boosts for hit in hits)
+
+
 def test_two_words_are_no_message(search, project):
     (project / "odd.py").write_text('NOTE = "retries full"\n')
     assert all("exact_text" not in hit.explain.boosts for hit in search("retries full"))
@@ -114,6 +143,12 @@ def test_a_few_words_that_an_aside_says_are_no_message(search, project):
         ("odd.go", "\"No retry of '%s' within %v s: the queue of %q is full\", told"),
         ("odd.php", "\"No retry of '$name' within $wait s: the queue of $shop is full\""),
         ("odd.cs", "$\"No retry of '{name}' within {wait:F0} s: the queue of {shop} is full\""),
+        ("odd.c", "\"No retry of '%s' within %zu s: the queue of %s is full\", told"),
+        ("odd.c", "\"No retry of '%2$s' within %1$ld s: the queue of %3$s is full\", told"),
+        ("odd.cpp", "tr(\"No retry of '%1' within %2 s: the queue of %3 is full\")"),
+        ("odd.rb", "\"No retry of '%{name}' within %<wait>d s: the queue of %{shop} is full\""),
+        ("odd.js", "\"No retry of '{{id}}' within {{ wait }} s: the queue of {{shop}} is full\""),
+        ("odd.php", "\"No retry of ':name' within :wait s: the queue of :shop is full\""),
         (
             "odd.py",
             "'No retry of \\'' + name + \"' within \" + wait + \" s: the queue of \" + shop",

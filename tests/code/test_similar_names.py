@@ -89,6 +89,14 @@ def test_the_name_itself_in_another_case_goes_before_those_that_begin_with_it(se
     assert all("exact_symbol" not in hit.explain.boosts for hit in hits[1:])
 
 
+def test_the_key_of_a_setting_is_none_of_the_names_that_end_like_it(search, project):
+    (project / "filters.py").write_text("class Filter:\n    def skip_limit(self):\n        pass\n")
+    (project / "keys.py").write_text('LIMIT = Key("checkout.skip_limit", 5)\n')
+    best = search("checkout.skip_limit")[0]
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("keys.py", 1)
+    assert search("Filter.skip_limit")[0].filename == "filters.py"
+
+
 def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     assert all(
         "exact_text" not in h.explain.boosts for h in search("what is the retry_limit of it")
