@@ -162,6 +162,8 @@ class Promoter:
     def _judge(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Compare each candidate with the agent's and shared memories, and with those before it."""
         embed = self._embed
+        if (problem := self._agent.data.models.problem) is not None:
+            self._reporter.notice(f"not looked for what says nearly the same: {problem.with_hint}")
         vectors = embed([each.text for each in suggested]) if embed else None
         asked = [
             (each, None if vectors is None or is_mostly_foreign(each.text) else vectors[at])

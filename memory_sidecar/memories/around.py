@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Floats
@@ -109,11 +109,16 @@ def near_duplicates(
     return tuple(_others_like(connection, store, first, path)[:MAX_NEAR])
 
 
-def near_readable(agent: AgentDatabase, path: str) -> tuple[NearDuplicate, ...]:
-    """List those that `near_duplicates` does of `agent`, and the shared ones that it reads."""
+def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[NearDuplicate, ...]:
+    """List those that `near_duplicates` does of `agent`, and the shared ones that it reads.
+
+    A notice tells why there are none without a model.
+    """
     with (store := agent.data.open()).reading() as connection:
         first = _first_chunk(connection, path)
         near = _others_like(connection, store, first, path)
+    if first is None and (problem := agent.data.models.problem) is not None:
+        reporter.notice(f"not looked for what says nearly the same: {problem.with_hint}")
     if first is not None and agent.shared is not None and agent.shared.paths.db.exists():
         with (
             suppress(SidecarError),  # what is asked about is stored, whatever state these are in

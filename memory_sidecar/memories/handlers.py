@@ -337,7 +337,7 @@ class Memories(Recall):
             created_at=iso_utc(page.created_at),
             updated_at=iso_utc(page.updated_at),
             expires_at=None if page.expires_at is None else iso_utc(page.expires_at),
-            near_duplicates=near_readable(self._agent, path)
+            near_duplicates=near_readable(self._agent, path, self._reporter)
             if finds_near and written.changed
             else (),
         )

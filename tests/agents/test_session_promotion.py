@@ -108,6 +108,7 @@ def test_a_session_becomes_memories_once(taught, model):
     preview = it.promoter.promote("a", dry_run=True)
     assert fates(preview) == [(category, Fate.NEW) for category in EVERY]
     assert not it.agent.paths.memories.exists()
+    assert it.notices.has("not looked for what says nearly the same") == (not model)
     assert fates(it.promoter.promote("a")) == [(category, Fate.STORED) for category in EVERY]
     memories = it.memories()
     pattern = memories["pattern/use-one-lock-around-the-token-refresh.md"]

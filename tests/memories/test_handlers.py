@@ -514,6 +514,13 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     assert again.near_duplicates == ()
 
 
+def test_without_a_model_near_duplicates_are_said_not_to_be_looked_for(knowledge):
+    knowledge._models.version = ""
+    first = knowledge.memories().store(Draft(content="one two three"))
+    assert first.near_duplicates == ()
+    assert knowledge.notices.has("not looked for what says nearly the same: no model here")
+
+
 def test_a_near_duplicate_in_a_script_that_the_model_hardly_knows_shares_words(
     knowledge, monkeypatch
 ):
