@@ -115,7 +115,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         ),
         _words(rb"^[ \t]*@[\w.]+(?:\([^()\n]*\))?[ \t]*$"),  # before `get()`, `return`
         _words(rb"\bactual(?=[ \t]+constructor\b)"),  # `internal actual constructor(`
-        _words(rb"\$\$+(?=\")"),  # `$$"{price}"`
+        _words(rb"(?<!\$)\$\$+(?=\")"),  # `$$"{price}"`
         _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
         _words(rb"(?<=[^\s{;])(?<!->)[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
@@ -124,8 +124,9 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
     "sql": (  # of SQL Server
         _words(rb"\[([A-Za-z_]\w*)\]", rb'"\1"'),
         _words(  # `CREATE OR ALTER`, and parameters without parentheses
-            rb"(?i:(?<=\bcreate )or alter\b"
-            rb"|(?<=[\w\]\"])\s+@\w+\s(?:(?!\bcreate\b)[^;]){0,2000}?(?=^\s*as\s*$))"
+            rb"(?i:(?<=\bcreate )or alter\b|(?<=[\w\]\"])\s+@\w+\s"
+            rb"(?>(?:(?!\b(?:create|alter)\b|^[ \t]*as[ \t\r]*$)[^;]){0,2000})"
+            rb"(?:(?=^[ \t]*as[ \t\r]*$)|(?P<kept>)))"
         ),
         _words(rb"^(?i:go)$", b"; "),
     ),

@@ -40,6 +40,8 @@ def seconds(text: str, language: str) -> float:
         pytest.param("bash", lambda n: "f() {\n((\n" + "{\n" * n, 1000, id="blocks"),
         pytest.param("notebook", lambda n: " " * n + "x", 4_000, id="spaces"),
         pytest.param("c", lambda n: "#define X " + '\\" ' * n + "\n", 800, id="quotes"),
+        pytest.param("kotlin", lambda n: "fun f() {\n" + ("$" * n + "\n") * 4, 2_000, id="dollars"),
+        pytest.param("sql", lambda n: ("a" + "\n@a" * n + ";\n") * 60, 80, id="parameters"),
     ],
 )
 def test_time_grows_as_a_file_does(language: str, make: Callable[[int], str], count: int):
