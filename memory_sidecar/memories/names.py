@@ -61,11 +61,11 @@ def check_category(category: str) -> str:
             f"{category!r} is nested too deep", hint=f"at most {MAX_DEPTH} categories in another"
         )
     for part in parts:
-        if not is_name(part):
+        if not is_name(part) or is_markdown(part):  # else a memory could not have that name
             good = "/".join(filter(None, map(slug, parts))) or "decisions"
             raise UsageError(
                 f"{part!r} cannot be the name of a category",
-                hint=f"letters, digits, `-`, `_` and `.`: for example {good}",
+                hint=f"letters, digits, `-`, `_` and `.`, not `.md` at the end: for example {good}",
             )
     return text
 

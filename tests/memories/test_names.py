@@ -81,6 +81,7 @@ def test_a_category_that_leaves_its_root_is_refused(category):
             "x/aux.y",
         ),
         *("a.", "a\0b", "a\nb", "x" * 201, "/".join("a" * 9), "é" * 101, "\u200b"),
+        *("a.md", "a/_category.md", "Notes.MD/b"),
     ],
     ids=repr,
 )
