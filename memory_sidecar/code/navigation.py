@@ -43,7 +43,9 @@ class NameQuery:
 def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Return the definitions of the name, the longest first, tests and other asides last."""
     found = _targets(graph, asked)
-    confidence: Confidence = "exact" if len(found) == 1 else "by name"
+    # Overloads are one, and so is a class with its constructors.
+    meant = {(each.at.id, each.path) for each in found if each.owner != each.name}
+    confidence: Confidence = "exact" if len(meant) == 1 or len(found) == 1 else "by name"
     is_wanted = file_filter(asked.filter)
     hits = [
         each.as_place(DefinitionHit, confidence=confidence, others=len(found) - 1)

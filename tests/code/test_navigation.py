@@ -15,7 +15,7 @@ import pytest
 
 from memory_sidecar.code import query_names, snapshot
 from memory_sidecar.code.navigation import MAX_FOLLOWED
-from tests.code.trees import write_tree
+from tests.code.trees import told_in, write_tree
 from tests.conftest import run_in
 from tests.finished import Finished
 
@@ -1223,3 +1223,16 @@ def test_a_map_around_a_file_begins_with_what_little_else_leads_to(run, tmp_path
     run("index", tmp_path, "--wait", "keyword")
     entries = run("map", "--around", "till.py", "--json", cwd=tmp_path).json
     assert [each["name"] for each in entries] == ["Rates", "Log"]
+
+
+def test_overloads_and_constructors_are_the_one_definition_of_their_name(tmp_path):
+    files = {
+        "Till.java": "class Till {\n  Till() {}\n  void pay(int due) {}\n  void pay(Bag b) {}\n}\n",
+        "Cart.java": "class Cart {\n  void pack() {}\n}\n",
+        "Bag.java": "class Bag {\n  void pack() {}\n}\n",
+    }
+    write_tree(tmp_path / "shop", files)
+    told = told_in(tmp_path / "shop")
+    assert told("def", "Till") == ["Till.java:1 exact", "Till.java:2 exact"]
+    assert told("def", "pay") == ["Till.java:3 exact", "Till.java:4 exact"]
+    assert told("def", "pack") == ["Bag.java:2 by name", "Cart.java:2 by name"]
