@@ -241,6 +241,10 @@ def filled(form: str, chance: random.Random) -> str:
 
 
 HARMLESS = r"""
+RouteCtxKey = &contextKey{"RouteContext"}
+var clientIPCtxKey = &contextKey{"clientIP"}
+Token::BasenameNoExt => f.write_str("{/.}")?,
+FormatTemplate::Tokens(vec![Token::Basename]),
 mysql -u root -p shop
 mysql -u root -p$DB_PASSWORD_2 -e 'select 1'
 docker run --name mysql -p3306:3306 -d mysql:8

@@ -197,6 +197,8 @@ _PLACEHOLDER = re.compile(
 )
 _HEX = re.compile(r"(?:0x)?[0-9a-f-]{24,}|[0-9A-F-]{24,}")
 _CODE = re.compile(r"[A-Za-z_][\w]*(?:[.:/-]+[A-Za-z_]\w*)*(?:\(.*)?")  # a name, a path, a call
+# An address of Go, a path of Rust: RouteKey = &contextKey{…}, Token::Basename
+_NAMED_IN_CODE = re.compile(r"(?<=[\s=:(])(?:&|:(?!:))[A-Za-z_]+\b(?![\d%+/=!@#$^~-])")
 _SHORT = 16  # characters; a person may have chosen a shorter value
 
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -216,7 +218,9 @@ def _find_assigned_values(text: str, lower: str) -> Iterator[Credential]:
                 _looks_random(match[5]) or (name in _PASSWORDS and _is_chosen(text, match))
             ):
                 continue
-            if _may_be_secret(text[max(at - len(name) - 24, 0) : at], name, match):
+            if not _NAMED_IN_CODE.match(text, match.start(5)) and _may_be_secret(
+                text[max(at - len(name) - 24, 0) : at], name, match
+            ):
                 yield Credential("value of a secret", *match.span(5))
 
 
