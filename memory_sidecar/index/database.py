@@ -260,10 +260,10 @@ class Database(Generic[S]):
             if reporter.waits and (unscanned := self.unscanned()):
                 with self.open().reading() as connection:
                     known = scanned_sources(connection)
-                if first := unscanned - known:
-                    self.wait_fresh(first, patience_s=self._patience_s(reporter, first))
-                if again := unscanned & known:
-                    self.wait_fresh(again, patience_s=FIRST_LOOK_S)
+                first, again = unscanned - known, unscanned & known
+                wait_s = self._patience_s(reporter, first)
+                lacks.await_scans(self.owner, first, reporter, wait_s=wait_s)
+                lacks.await_scans(self.owner, again, reporter, wait_s=FIRST_LOOK_S)
         elif not self._has_compared_files:
             self.complete(reporter)
             sources = [*self.sources(), *removed()]
@@ -317,8 +317,6 @@ class Database(Generic[S]):
                 self.owner.start_over()
 
         self.ask(work, reporter, patience_s=STORE_PATIENCE_S)
-        if self.is_watching:
-            self.wait_fresh(patience_s=MISSING_PATIENCE_S)
 
     # Private steps
 

@@ -10,12 +10,12 @@ from typing import Any
 from memory_sidecar.core.errors import CannotWrite, NotFound, PathRefused, StoreBusy
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, name_all
-from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.index_run import index_sources
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import SourceState, known_sources, scanned_sources
+from memory_sidecar.index.report import SourceState, known_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.index.watched import LiveState
@@ -54,14 +54,12 @@ def index_missing(
 ) -> None:
     """Have `owner` index `missing` sources, as `Database.snapshot` says; `known` were begun.
 
-    Waits for another process for `patience_s`, and so long for the rows in one that watches, which
-    waits for the first scan of the sources `unscanned`, too.
+    Waits for another process for `patience_s`. A process that watches leaves `missing` to its
+    watch, and waits so long for the first scan of the sources `unscanned`.
     """
     owner.watch(*missing)
-    is_watching = owner.loop.runs_in_background
-    has_rows = not set(known).isdisjoint(wanted or known)
-    if is_watching and (has_rows or not patience_s):
-        _await_scans(owner, unscanned, patience_s)
+    if owner.loop.runs_in_background:
+        await_scans(owner, unscanned, reporter, wait_s=patience_s, rest_s=REST_S)
         for source in missing:
             if (live := owner.states().get(source.name)) and live.error:
                 reporter.notice(f"{source.name} cannot be indexed: {live.error}")
@@ -71,15 +69,48 @@ def index_missing(
         with owner.file.open().reading() as connection:  # another request may have built them
             known = known_sources(connection)
         if still_missing := [each for each in missing if each.name not in known]:
-            index_sources(owner, still_missing, reporter, embed=embeds and not is_watching)
+            index_sources(owner, still_missing, reporter, embed=embeds)
 
-    wait_s = patience_s if is_watching else math.inf
     try:
-        owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s, wait_s=wait_s)
-    except (NotFound, PathRefused, CannotWrite, Stopped, TimeoutError) as error:
-        if not has_rows and not isinstance(error, (StoreBusy, Stopped, TimeoutError)):
+        owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s)
+    except (NotFound, PathRefused, CannotWrite, Stopped) as error:
+        has_rows = not set(known).isdisjoint(wanted or known)
+        if not has_rows and not isinstance(error, (StoreBusy, Stopped)):
             raise
         reporter.notice(f"{error}: answering from what is indexed")
+
+
+def await_scans(
+    owner: Owner[Any],
+    names: Collection[str],
+    reporter: Reporter,
+    *,
+    wait_s: float,
+    rest_s: float = math.inf,
+) -> None:
+    """Wait for the first scan of the watched sources `names`, or for an error, for `wait_s`.
+
+    No longer than `rest_s` once each has rows. These scans go before those of other sources.
+    """
+    if not (names and wait_s):
+        return
+    for watched in owner.watched_sources():
+        if watched.source.name in names:
+            watched.hasten()
+    owner.loop.begin()
+    began_s = time.monotonic()
+    while (waited_s := time.monotonic() - began_s) < wait_s:
+        states = [state for name, state in owner.states().items() if name in names]
+        late = [each for each in states if each.is_unscanned]
+        for each in late:
+            if each.indexing:
+                reporter.progress("files", each.indexing.files_done, each.indexing.files_total)
+        if waited_s > rest_s:
+            late = [each for each in late if not (each.indexing and each.indexing.files_done)]
+        if not late or owner.loop.is_closing.wait(POLL_S):
+            return
+    if owner.loop.problem:
+        reporter.notice(f"{owner.loop.problem}: answering from what is indexed")
 
 
 def notice_lacks(
@@ -121,27 +152,3 @@ def notice_lacks(
         f" `{remedy}` ends it",
     )
     notice(late, "being rescanned: answering from the last state")
-
-
-def _await_scans(owner: Owner[Any], names: Collection[str], patience_s: float) -> None:
-    """Wait for the first scan of the watched sources `names`, or for an error, for `patience_s`.
-
-    No longer than REST_S once each has rows.
-    """
-    waited = [each for each in owner.watched_sources() if each.source.name in names]
-    now_s = began_s = time.monotonic()
-    while now_s < began_s + patience_s:
-        with owner.file.open().reading() as connection:
-            done = scanned_sources(connection)
-            if now_s > began_s + REST_S:
-                done |= _with_rows(connection)
-        if done.issuperset(each.source.name for each in waited if not each.error):
-            return
-        time.sleep(POLL_S)
-        now_s = time.monotonic()
-
-
-def _with_rows(connection: Connection) -> set[str]:
-    """Return the names of the sources that have files."""
-    has_file = "SELECT name FROM sources WHERE EXISTS (SELECT 1 FROM files WHERE source = name)"
-    return set(column(connection, has_file))

@@ -91,15 +91,14 @@ class Loop:
         *,
         urgency: Urgency,
         patience_s: float,
-        wait_s: float = math.inf,
         is_redundant: Callable[[], bool] = lambda: False,
     ) -> T | None:
         """Run `work` in its turn, wait for it and return its result, or raise what it raised.
 
         While another process holds the lock, waits up to `patience_s` before it raises StoreBusy,
-        and returns None as soon as `is_redundant()`, as when that process did the work. Raises
-        TimeoutError after `wait_s`, and what `reporter` raises; the work goes on then, unless this
-        thread was running it. Raises Stopped when the loop is closed.
+        and returns None as soon as `is_redundant()`, as when that process did the work. Raises what
+        `reporter` raises; the work goes on then, unless this thread was running it. Raises Stopped
+        when the loop is closed.
         """
         if self._runner is threading.current_thread():
             result: T = self._around(work, reporter)
@@ -120,8 +119,7 @@ class Loop:
 
         try:
             self._put(request, forward)
-            until_s = self._now_s() + wait_s
-            while not wait([request.done], timeout=BEAT_S).done and self._now_s() < until_s:
+            while not wait([request.done], timeout=BEAT_S).done:
                 forward()
                 if (ahead := self._progress) and not request.done.running():
                     reporter.progress(*ahead)
@@ -129,8 +127,6 @@ class Loop:
             request.done.cancel()
             raise
         relay.forward(reporter)
-        if not request.done.done():
-            raise TimeoutError(f"not done after {wait_s:.0f} s")
         answer: T | None = request.done.result()
         return answer
 

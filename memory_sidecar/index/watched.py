@@ -114,12 +114,13 @@ class WatchedSource:
         Only files that were saved are due then: during a pass over the same source, those of one
         save, or all of it, if its rules were changed, which may ignore what the pass has still to
         do. Before its first scan a source is not watched, so that this is due, too, unless it would
-        index everything. Passes over two sources at most run at once: each has an engine, and may
-        have worker processes.
+        index everything, and no question waits for it. Passes over two sources at most run at once:
+        each has an engine, and may have worker processes.
         """
         is_first = self.refreshed_at is None
         is_only_other = len(under_way) == 1 and self.source.name not in under_way
-        if not under_way or (is_first and is_only_other and self._was_indexed()):
+        is_awaited = self._rescan_at == -math.inf
+        if not under_way or (is_first and is_only_other and (is_awaited or self._was_indexed())):
             return self.due_s
         with self._lock:
             is_waiting = is_first
@@ -151,6 +152,13 @@ class WatchedSource:
         with self._lock:
             self.refreshed_at = None
         self.rescan_soon()
+
+    def hasten(self) -> None:
+        """Have the first scan go before those of other sources: a question waits for it."""
+        with self._lock:
+            if self.refreshed_at is None:
+                self._rescan_at = -math.inf
+        self._on_due()
 
     def rescan_soon(self) -> None:
         """Make a scan of the whole source due now."""

@@ -427,12 +427,3 @@ def test_it_goes_on_after_the_system_had_no_thread_for_it(loop, due, clock, monk
     assert not loop.is_running
     loop.begin()
     eventually(lambda: due.done == 1)
-
-
-def test_a_caller_waits_no_longer_than_it_wants(loop, clock):
-    release = threading.Event()
-    loop.run_in_background(lambda: None)
-    with pytest.raises(TimeoutError):
-        ask(loop, release.wait, wait_s=0.0)
-    release.set()
-    assert loop.close(until_s=math.inf)

@@ -18,14 +18,13 @@ import pytest
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import Document, FileStatus, SearchMode, Source, SourceFile
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
@@ -33,10 +32,9 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import Applier
 from memory_sidecar.index.document import BuildError
-from memory_sidecar.index.report import scanned_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
-from memory_sidecar.index.watched import DEBOUNCE_MS, WORTH_SAYING
+from memory_sidecar.index.watched import DEBOUNCE_MS, WORTH_SAYING, WatchedSource
 from tests.waiting import eventually
 
 DEADLINE_S = 60.0
@@ -1048,6 +1046,16 @@ def test_a_disk_that_hangs_keeps_no_other_source_waiting(
         goes_on.set()
 
 
+def go_on_when_a_question_waits(monkeypatch: pytest.MonkeyPatch, goes_on: threading.Event) -> None:
+    hasten = WatchedSource.hasten
+
+    def hasten_and_go_on(watched: WatchedSource) -> None:
+        hasten(watched)
+        goes_on.set()
+
+    monkeypatch.setattr(WatchedSource, "hasten", hasten_and_go_on)
+
+
 def test_a_question_waits_for_the_first_rows_of_each_source_that_it_asks(
     codebase, live, tmp_path, monkeypatch
 ):
@@ -1058,10 +1066,28 @@ def test_a_question_waits_for_the_first_rows_of_each_source_that_it_asks(
     codebase.registry.add(second)
     live.follow()
     assert begun.wait(DEADLINE_S)
-
-    def looked_for(connection: Connection) -> set[str]:
-        goes_on.set()
-        return scanned_sources(connection)
-
-    monkeypatch.setattr("memory_sidecar.index.lacks.scanned_sources", looked_for)
+    go_on_when_a_question_waits(monkeypatch, goes_on)
     assert files_with(codebase, "zebra") == {"new.py"}
+
+
+@pytest.mark.usefixtures("_three_slices")
+def test_a_source_that_a_question_waits_for_is_indexed_before_the_rest_of_another(
+    codebase, root, tmp_path, monkeypatch
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "new.py").write_text("def zebra(): pass\n")
+    begun, goes_on, built = held_builds(monkeypatch, lambda builder, _: True)
+    go_on_when_a_question_waits(monkeypatch, goes_on)
+    codebase.registry.add(root)
+    scheduler = start_scheduler(codebase)
+    try:
+        assert begun.wait(DEADLINE_S)
+        codebase.registry.add(second)
+        only_second = CodeFilter(sources=("second",))
+        query = CodeQuery("zebra", filter=only_second, mode=SearchMode.KEYWORD)
+        assert codebase.search(query, reporter=Silent())
+        eventually(lambda: not codebase.data.unscanned())
+        assert built.index("new.py") <= SLICE + 1
+    finally:
+        end(scheduler)
