@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.errors import SidecarError, one_line
-from memory_sidecar.core.model import Document, Source, SourceFile
+from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile
 from memory_sidecar.core.process import require_descriptors
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.embedding.models import Models
@@ -37,7 +37,7 @@ from memory_sidecar.index.document import (
 )
 from memory_sidecar.index.embed import vector_lookup
 from memory_sidecar.index.engine_state import EngineState
-from memory_sidecar.index.running import Pass, Progress
+from memory_sidecar.index.running import Pass, Progress, Todo, Totals
 
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
@@ -77,7 +77,13 @@ class Applier:
         self.builder = builder
         self.store = store
         self.state = EngineState(state)
-        self.under_way: Pass | None = None
+        self.totals = Totals()
+        self.latest: Scan | None = None  # the last one of all files that were written to the end
+        self.failed = set[str]()  # paths of files that could not be built, and not since
+        self._todo = Todo()
+        self._passes: list[Pass] = []  # that run now, the last one within those before
+        self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice: fingerprint known
+        self._failures: list[tuple[SourceFile, str]] = []  # of this slice
         self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
         self._between = between
@@ -87,20 +93,23 @@ class Applier:
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
 
-    def apply(self, found: Differences, progress: Progress, *, is_full: bool) -> Pass:
-        """Bring the rows in line with `found`; return the totals when all of it is committed.
+    @property
+    def is_running(self) -> bool:
+        """Whether a pass runs now, perhaps between two of its slices."""
+        return bool(self._passes)
 
-        `is_full`: the pass reads unchanged files, too. Raises Stopped after `stop`, StateBroken.
+    def apply(self, found: Differences, scan: Scan, progress: Progress, *, is_whole: bool) -> None:
+        """Bring the rows in line with what `scan` has `found`; returns when that is committed.
+
+        `is_whole`: the scan was of the whole source. Raises Stopped after `stop`, StateBroken.
         """
-        around = self.under_way
-        done = self.under_way = Pass(
-            len(found), progress, is_full=is_full, around=around, began_at=self.store.now()
-        )
+        self._todo.add(found, scan, is_whole=is_whole)
+        self._passes.append(Pass(len(found), self.store.now(), progress))
         try:
             if found:
                 with named_errors(self.state.folder):
                     try:
-                        self._run(found, done)
+                        self._run(found)
                     except OSError:  # as on a full disk: the process goes on
                         self.state.note_usable()
                         raise
@@ -109,12 +118,7 @@ class Applier:
                 self.close()
             raise
         finally:
-            self.under_way = around
-        done.deleted += len(found.gone)
-        if around is not None:
-            around.count_within(done)
-            around.leave_out([*(file.path for file in found.changed), *found.gone])
-        return done
+            self._passes.pop()
 
     def serves(self, source: Source) -> bool:
         """Whether this is of `source` as it is defined now, and was not stopped."""
@@ -137,7 +141,7 @@ class Applier:
             if crashes is not None:  # last: it notes what the engine still builds
                 crashes.close()
 
-    def _run(self, found: Differences, done: Pass) -> None:
+    def _run(self, found: Differences) -> None:
         # A skipped file is never built: its row in `files` has the reason, and CocoIndex, which
         # takes most of a millisecond for a file, need not know it.
         left_out = [file for file in found.changed if file.skip_reason]
@@ -149,35 +153,43 @@ class Applier:
                 for at in range(0, max(len(found.gone), len(left_out)), SLICE_FILES):
                     if at:
                         self._pause(len(found) - at)
-                    if done.is_overtaken:
-                        return
                     part = slice(at, at + SLICE_FILES)
-                    self._forget(done.still_gone(found.gone[part]), done.left_of(left_out[part]))
+                    gone = self._todo.take_gone(found.gone[part])
+                    self._forget(gone, self._todo.take(left_out[part]))
+                    self._todo.end_slice()
+                    self.totals.files_deleted += len(gone)
                 left = len(to_build)
-                for files in slices:
-                    changed = Differences(done.left_of(files), gone=())
-                    self._opened_engine().apply(changed, beat=self._beat)
-                    self.state.note_usable()
-                    left -= len(files)
-                    self._pause(left)
-                    if done.is_overtaken:
-                        return
+                for each in slices:
+                    left -= len(each)
+                    if files := self._todo.take(each):
+                        self._write_slice(files)
+                        self._pause(left)
             except BaseException:
                 self._is_ending.set()  # before `preparing_to_build` closes the build processes
                 raise
         self._beat()
-        if done.failures:
-            self.store.fail(self.source.name, done.failures)
-        lost = self._lost(done.unwritten)
-        if unchanged := {p: each for p, each in done.unwritten.items() if p not in lost}:
-            self.store.touch(self.source.name, unchanged)
-        if lost:
+
+    def _write_slice(self, files: Sequence[SourceFile]) -> None:
+        """Build `files` and write their rows."""
+        self._unwritten, self._failures = {}, []
+        self._opened_engine().apply(Differences(files, gone=()), beat=self._beat)
+        if lost := self._lost(self._unwritten):
             # CocoIndex has these files as written. Its state is synced, so a power cut takes the
             # last commits of the database alone; or a person has put an older copy of that back.
             _log.warning("%s: the rows of %d files were lost", self.source.name, len(lost))
-            done.unwritten.clear()
-            files = [file for file in to_build if file.path in lost]
-            self._run(Differences(files, gone=[file.path for file in files]), done)
+            for path in lost:
+                del self._unwritten[path]
+            self._forget([*lost], [])
+            again = Differences([file for file in files if file.path in lost], gone=())
+            self._opened_engine().apply(again, beat=self._beat)
+        self.state.note_usable()
+        self._todo.end_slice()
+        if self._unwritten:
+            self.store.touch(self.source.name, self._unwritten)
+        self.failed.difference_update(file.path for file in files)
+        if self._failures:
+            self.failed.update(file.path for file, _ in self._failures)
+            self.store.fail(self.source.name, self._failures)
 
     def _lost(self, made: Mapping[str, ManifestEntry]) -> set[str]:
         """Return those paths of `made`, which CocoIndex has as written, whose rows are not here."""
@@ -201,7 +213,6 @@ class Applier:
             [(path, None) for path in gone]
             + [(each.file.path, replace(each, fingerprint="")) for each in unread]
         )
-        self._pass.advance(len(no_target))
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:
@@ -224,11 +235,6 @@ class Applier:
             self._crashes = CrashLog(self.state.folder, "in_flight")
         return self._engine
 
-    @property
-    def _pass(self) -> Pass:
-        assert self.under_way
-        return self.under_way
-
     def _beat(self) -> None:
         """Report progress; raise Stopped after `stop`."""
         if self._is_stopped.is_set():
@@ -236,7 +242,8 @@ class Applier:
                 "its source was removed or moved, or has other excludes by now, or its database is"
                 " being closed"
             )
-        self._pass.report()
+        for each in self._passes:
+            each.progress(*self._todo.progress)
 
     def _pause(self, left: int) -> None:
         """Do what is urgent between two slices; raise Stopped if that stopped this pass."""
@@ -245,14 +252,16 @@ class Applier:
 
     def _make_way(self) -> None:
         """Wait for running queries, unless the pass has few files."""
-        if self._pass.total > UNPAUSED_FILES:
+        if self._passes[-1].files > UNPAUSED_FILES:
             self._give_way()
 
     def _build(self, file: SourceFile) -> Document:
         """Build the document of one file, for CocoIndex. Called from several threads."""
         self._make_way()
         document = self._document(file)
-        self._pass.count_built(file, document)
+        self._unwritten[file.path] = ManifestEntry(
+            file.stamp, document.fingerprint, document.status, document.reason
+        )
         return document
 
     def _document(self, file: SourceFile) -> Document:
@@ -279,7 +288,7 @@ class Applier:
             if isinstance(error, SidecarError | OSError | MemoryError):
                 raise  # no other file would fare better
             if isinstance(error, BuildError):
-                self._pass.failures.append((file, str(error)))
+                self._failures.append((file, str(error)))
                 raise
             # A fault of ours, which must not keep the other files from being indexed.
             why = one_line(f"internal error: {type(error).__name__}: {error}")
@@ -288,7 +297,7 @@ class Applier:
             trace = None if fault in self._faults else error
             self._faults.add(fault)
             _log.warning("%s of %s: %s", file.path, self.source.name, why, exc_info=trace)
-            self._pass.failures.append((file, why))
+            self._failures.append((file, why))
             raise BuildError(why) from error
 
     def _skipped(self, file: SourceFile, reason: str) -> Document:
@@ -308,9 +317,14 @@ class Applier:
             self._one_by_one(documents),
             gone=[(self.source.name, path) for path in gone],
             at_hand=at_hand,
-            queued_at=self._pass.began_at,
+            queued_at=self._passes[-1].began_at,
         )
-        self._pass.count_written(documents, indexed=indexed + elsewhere, deleted=deleted)
+        for document in documents:
+            self._unwritten.pop(document.file.path, None)
+            self.totals.files += document.status is FileStatus.INDEXED
+        self.totals.chunks_indexed += indexed + elsewhere
+        self.totals.chunks_deleted += deleted
+        self._todo.count_written(len(documents))
 
     def _one_by_one(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents, letting queries go first between two: hundreds take a second."""

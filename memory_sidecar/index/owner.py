@@ -270,7 +270,7 @@ class Owner(Generic[S]):
 
                 def both(done: int, total: int) -> None:
                     report(done, total)
-                    if applier.under_way and applier.under_way.processed:
+                    if applier.totals.files:
                         self.activity.clear_failure(source.name, DATABASE)
                     progress(done, total)
 

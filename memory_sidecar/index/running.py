@@ -1,114 +1,81 @@
-"""What a pass that runs has done so far, and what passes within it did in its place."""
+"""What passes over one source have found to do, and have done so far.
+
+A pass that runs between two slices of another shares both with it: what the inner one has written,
+or found to be otherwise by now, the outer one need not do any more.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Sequence
-from itertools import compress
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from memory_sidecar.core.model import Document, FileStatus, Scan, SourceFile
-from memory_sidecar.index.derived import ManifestEntry
+from memory_sidecar.core.model import Scan, SourceFile
+from memory_sidecar.index.document import Differences
 
 Progress = Callable[[int, int], None]
 """Called every BEAT_S with files done and files in total, in the thread that applies. What it
 raises ends the pass."""
 
 
+@dataclass(frozen=True, slots=True)
 class Pass:
-    """The running totals of one `Applier.apply`. Counted from several threads."""
+    """One run of `Applier.apply`."""
 
-    def __init__(
-        self, total: int, progress: Progress, *, is_full: bool, around: Pass | None, began_at: int
-    ) -> None:
-        """`around`: the outer pass, if this one runs between two of its slices.
+    files: int
+    began_at: int  # epoch ms
+    progress: Progress
 
-        `total` counts files, `began_at` is epoch ms.
-        """
-        self.total = total
-        self.began_at = began_at
-        self.is_overtaken = False  # by an inner pass over the whole source, which has ended since
-        self.later: Scan | None = None  # the scan of such a pass
-        self.failures: list[tuple[SourceFile, str]] = []
-        self.unwritten: dict[str, ManifestEntry] = {}  # built, but not written: fingerprint known
-        self.done_within = set[str]()  # paths that an inner pass has brought up to date since
-        self.processed = 0  # files, as below by this pass and those within it
-        self.deleted = 0
-        self.chunks_indexed = 0
-        self.chunks_deleted = 0
-        self._progress = progress
-        self._is_full = is_full
-        self._around = around
-        self._there = set[str]()  # the paths of `later`
-        self._done = 0
-        self._shown = 0
-        self._lock = threading.Lock()
 
-    def overtake(self, scan: Scan, *, is_full: bool) -> None:
-        """Mark this pass and its outer ones as done by an inner pass over the whole source.
+@dataclass(slots=True)
+class Totals:
+    """What the passes of one applier have written so far."""
 
-        A full pass, which reads unchanged files too, is overtaken only by another full one: else
-        it leaves out the files that `scan`, that of the inner pass, does not have.
-        """
-        self.later = scan
-        self._there = {file.path for file in scan.files}
-        self.is_overtaken |= is_full or not self._is_full
-        if self._around is not None:
-            self._around.overtake(scan, is_full=is_full)
+    files: int = 0
+    files_deleted: int = 0
+    chunks_indexed: int = 0
+    chunks_deleted: int = 0
 
-    def leave_out(self, paths: Collection[str]) -> None:
-        """Leave `paths` to an inner pass, which saw later files there; so do the outer ones."""
-        for path in paths:
-            self.done_within.add(path)
-            self.unwritten.pop(path, None)
-        self.failures = [each for each in self.failures if each[0].path not in self.done_within]
-        if self._around is not None:
-            self._around.leave_out(paths)
 
-    def count_within(self, inner: Pass) -> None:
-        """Count what `inner`, which has ended, did in place of this pass."""
-        self.processed += inner.processed
-        self.deleted += inner.deleted
-        self.chunks_indexed += inner.chunks_indexed
-        self.chunks_deleted += inner.chunks_deleted
+class Todo:
+    """The files that passes over one source have still to write, each as it was seen last."""
 
-    def left_of(self, files: Sequence[SourceFile]) -> list[SourceFile]:
-        """Return those of `files` that no inner pass has done, or not found, since; count both."""
-        is_left = [
-            file.path not in self.done_within and (self.later is None or file.path in self._there)
-            for file in files
-        ]
-        self.advance(is_left.count(False))
-        return list(compress(files, is_left))
+    def __init__(self) -> None:
+        self._left: dict[str, SourceFile | None] = {}  # by path; None: its rows are to be deleted
+        self._total = 0
+        self._in_hand = 0  # files of the slice under way that are not written yet
 
-    def still_gone(self, paths: Sequence[str]) -> list[str]:
-        """Return those of `paths` that no inner pass has done or found again; count both."""
-        left = [path for path in paths if path not in self.done_within and path not in self._there]
-        self.advance(len(paths) - len(left))
-        return left
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Files done, and in total; the former never falls."""
+        return self._total - len(self._left) - self._in_hand, self._total
 
-    def count_built(self, file: SourceFile, made: Document) -> None:
-        entry = ManifestEntry(file.stamp, made.fingerprint, made.status, made.reason)
-        with self._lock:
-            self.unwritten[file.path] = entry
-            self._done += 1
+    def add(self, found: Differences, scan: Scan, *, is_whole: bool) -> None:
+        """Add what `scan` has `found`, and see by it what is left; `is_whole`: of the source."""
+        there = {file.path: file for file in scan.files}
+        for path in list(self._left if is_whole else there):
+            if self._left.pop(path, None) and path in there:
+                self._left[path] = there[path]
+        before = len(self._left)
+        self._left |= {file.path: file for file in found.changed}
+        self._left |= dict.fromkeys(found.gone)
+        self._total += len(self._left) - before
 
-    def count_written(self, documents: Sequence[Document], *, indexed: int, deleted: int) -> None:
-        with self._lock:
-            self.chunks_indexed += indexed
-            self.chunks_deleted += deleted
-            for document in documents:
-                self.unwritten.pop(document.file.path, None)
-                self.processed += document.status is FileStatus.INDEXED
+    def take(self, files: Iterable[SourceFile]) -> list[SourceFile]:
+        """Take in hand those of `files` that are left, each as it was seen last."""
+        taken = [now for file in files if (now := self._left.pop(file.path, None))]
+        self._in_hand = len(taken)
+        return taken
 
-    def advance(self, files: int) -> None:
-        self._done += files
+    def take_gone(self, paths: Iterable[str]) -> list[str]:
+        """Take those of `paths` whose rows are still to be deleted."""
+        taken = [path for path in paths if self._left.get(path, path) is None]
+        for path in taken:
+            del self._left[path]
+        return taken
 
-    def report(self, within: int = 0) -> None:
-        """Report the progress of this pass and its outer ones; an inner one did `within` files.
+    def count_written(self, files: int) -> None:
+        self._in_hand -= files
 
-        It never falls, though this pass counts what the inner one did only when it gets there.
-        """
-        self._shown = min(max(self._done + within, self._shown), self.total)
-        self._progress(self._shown, self.total)
-        if self._around is not None:
-            self._around.report(self._shown)
+    def end_slice(self) -> None:
+        """Count the files in hand as done, also those that were not written, being as before."""
+        self._in_hand = 0

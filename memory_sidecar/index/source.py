@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from shlex import quote
 
@@ -71,10 +72,10 @@ class PassResult:
 def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
     """Scan the source of `applier` and index what changed; returns when it is committed.
 
-    May be called again between two slices of a running pass; if that inner pass was over the whole
-    source, the outer one has nothing left to do. Raises NotFound where the root is missing or has
-    lost every file, PathRefused where it cannot be read; the rows stay then. Raises Stopped after
-    `stop`; what was committed stays.
+    May be called again between two slices of a running pass, which shares what is to be done: an
+    inner pass over the whole source leaves it nothing. Raises NotFound where the root is missing or
+    has lost every file, PathRefused where it cannot be read; the rows stay then. Raises Stopped
+    after `stop`; what was committed stays.
     """
     try:
         return _attempt(applier, scope, progress, notice)
@@ -89,39 +90,38 @@ def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: No
 def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
     source, builder, store = applier.source, applier.builder, applier.store
     require_root_is_itself(source)
-    version, around = builder.version, applier.under_way
+    version, is_within = builder.version, applier.is_running
     made_by = _made_by(applier)
-    if made_by != version and around is None:
+    if made_by != version and not is_within:
         scope = scope.widened()  # a part would leave the rows of an older builder in the rest
     under = scope.under
     manifest = store.manifest(source.name, under=under)
     scan, rules = _scan(applier, scope, manifest)
     if under is None and not (scan.files or scope.full or builder.trusts_empty_root):
         require_rows_unneeded(source, store, scope.seen)
-    if made_by is None or (made_by != version and around is None):
+    if made_by is None or (made_by != version and not is_within):
         _begin_anew(applier, made_by, notice)
     for path in builder.outdated_paths(manifest):
         manifest[path] = replace(manifest[path], fingerprint="")
     found = differences(scan, manifest, everything=scope.full or made_by != version)
     if len(found.changed) >= MANY_FILES and not manifest:
         notice(_many_files_notice(found.changed))
-    done = applier.apply(found, progress, is_full=scope.full)
-    if under is None and done.later is not None:
-        scan = done.later  # whose end is noted
+    before, latest = copy(applier.totals), applier.latest
+    applier.apply(found, scan, progress, is_whole=under is None)
+    if under is None and applier.latest is not latest and applier.latest is not None:
+        scan = applier.latest  # of an inner pass, whose end is noted
     elif under is None:
         store.end_scan(source.name, chunker=version, rules=rules)
-    if under is None and not done.is_overtaken:
         builder.finish(store)
-        if around is not None:
-            around.overtake(scan, is_full=scope.full)
+        applier.latest = scan
     return PassResult(
         folders=scan.folders,
         files_total=len(scan.files),
-        files_processed=done.processed,
-        files_failed=len(done.failures),
-        files_deleted=done.deleted,
-        chunks_indexed=done.chunks_indexed,
-        chunks_deleted=done.chunks_deleted,
+        files_processed=applier.totals.files - before.files,
+        files_failed=sum(file.path in applier.failed for file in found.changed),
+        files_deleted=applier.totals.files_deleted - before.files_deleted,
+        chunks_indexed=applier.totals.chunks_indexed - before.chunks_indexed,
+        chunks_deleted=applier.totals.chunks_deleted - before.chunks_deleted,
         unreadable=scan.unreadable,
     )
 
