@@ -26,7 +26,7 @@ from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import were_rules_written
 from memory_sidecar.index.apply import Applier
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
-from memory_sidecar.index.document import Differences
+from memory_sidecar.index.document import Builder, Differences
 from memory_sidecar.index.engine_state import StateBroken
 from memory_sidecar.index.running import Progress
 
@@ -67,6 +67,7 @@ class PassResult:
     chunks_indexed: int
     chunks_deleted: int
     unreadable: tuple[str, ...]  # folders whose files were left as they were
+    rules_around: str | None  # as `_rules_around`; None: they changed during the scan
 
 
 def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
@@ -96,7 +97,9 @@ def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Not
         scope = scope.widened()  # a part would leave the rows of an older builder in the rest
     under = scope.under
     manifest = store.manifest(source.name, under=under)
+    around = _rules_around(builder)
     scan, rules = _scan(applier, scope, manifest)
+    is_settled = _rules_around(builder) == around
     if under is None and not (scan.files or scope.full or builder.trusts_empty_root):
         require_rows_unneeded(source, store, scope.seen)
     if made_by is None or (made_by != version and not is_within):
@@ -123,7 +126,13 @@ def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Not
         chunks_indexed=applier.totals.chunks_indexed - before.chunks_indexed,
         chunks_deleted=applier.totals.chunks_deleted - before.chunks_deleted,
         unreadable=scan.unreadable,
+        rules_around=around if is_settled else None,
     )
+
+
+def _rules_around(builder: Builder) -> str:
+    """Return that part of the `outer_rules_digest` which does not depend on folders inside."""
+    return builder.outer_rules_digest(()).partition(" ")[0]
 
 
 def _scan(

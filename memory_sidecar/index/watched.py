@@ -265,6 +265,8 @@ class WatchedSource:
         self._unreadable = _renewed(self._unreadable, refreshed.unreadable, under)
         if under is None or self._folders != before:
             self._watch.follow(self._folders)
+        if refreshed.rules_around != self._outside.partition(" ")[0]:
+            self._on_change("")  # it scanned by rules that may be gone at the next look
 
     def _unread_notice(self) -> str:
         if not self._unreadable:

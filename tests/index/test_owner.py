@@ -292,7 +292,7 @@ def test_what_the_system_refused_is_told_without_its_number(source, clock):
 def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
     builder = CodeBuilder(source, settings=Settings())
     watched = watched_source(source, builder, clock)
-    outcome = PassResult((), 1, 1, 0, 0, 1, 0, ())
+    outcome = PassResult((), 1, 1, 0, 0, 1, 0, (), builder.outer_state().partition(" ")[0])
 
     def fail() -> PassResult:
         raise error
@@ -342,7 +342,7 @@ def test_vectors_are_made_once_a_model_is_there(data_dir, file, source, clock):
 def test_a_pass_that_cannot_begin_is_begun_again(source, clock):
     builder = CodeBuilder(source, settings=Settings())
     watched = watched_source(source, builder, clock)
-    outcome = PassResult((), 1, 1, 0, 0, 1, 0, ())
+    outcome = PassResult((), 1, 1, 0, 0, 1, 0, (), builder.outer_state().partition(" ")[0])
     watched.begin(lambda: (), everything=False)
     watched.record(lambda: outcome, None, clock=system_clock)
     clock.now_s = watched.due_s

@@ -20,7 +20,7 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
-from memory_sidecar.core.model import Document, FileStatus, SearchMode, Source, SourceFile
+from memory_sidecar.core.model import Document, FileStatus, Scan, SearchMode, Source, SourceFile
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
@@ -31,9 +31,10 @@ from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import Applier
-from memory_sidecar.index.document import BuildError
+from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
+from memory_sidecar.index.source import PassResult, pass_over
 from memory_sidecar.index.watched import DEBOUNCE_MS, WORTH_SAYING, WatchedSource
 from tests.waiting import eventually
 
@@ -221,12 +222,37 @@ def test_a_save_by_rules_that_held_only_for_a_moment_leaves_again(codebase, live
     (root / "bin" / "run.py").write_text("def run(): pass\n")
     subprocess.run([*git, "add", "bin"], check=True)
     (root / "bin" / "new.py").write_text("def tapir(): pass\n")
+    (root / "look.py").touch()  # as `bin` was not watched before it was added
     eventually(lambda: files_with(codebase, "tapir") == {"bin/new.py"})
     eventually(lambda: [state.is_current for state in live.states().values()] == [True])
     subprocess.run([*git, "rm", "-q", "--cached", "-r", "bin"], check=True)
     (root / "other.py").write_text("def other(): pass\n")
     eventually(lambda: files_with(codebase, "other") == {"other.py"})
     assert not files_with(codebase, "tapir")
+
+
+@pytest.mark.usefixtures("_rare_looks")
+def test_rules_that_only_a_scan_has_seen_are_looked_at_again(codebase, live, root, monkeypatch):
+    rules = root.parent / ".gitignore"
+    subprocess.run(["git", "init", "-q", root.parent], check=True)
+    apply, seen = Applier.apply, list[int]()
+
+    def scan_by_other_rules(*arguments: Any) -> PassResult:
+        if not seen:
+            rules.write_text("pkg/\n")
+        return pass_over(*arguments)
+
+    def forget_rules(applier: Applier, found: Differences, scan: Scan, *more: Any, **how: Any):
+        rules.unlink(missing_ok=True)
+        seen.append(len(found.gone))
+        apply(applier, found, scan, *more, **how)
+
+    monkeypatch.setattr("memory_sidecar.index.owner.pass_over", scan_by_other_rules)
+    monkeypatch.setattr(Applier, "apply", forget_rules)
+    (root / "look.py").touch()
+    eventually(lambda: len(seen) > 1)
+    assert seen[0] == 1
+    eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
 @pytest.mark.usefixtures("_quick_rules")
