@@ -335,6 +335,10 @@ class Debouncer:
         if self.is_everything or len(self._paths) > MAX_PATHS:
             self._paths = set(EVERYTHING)
 
+    def settle(self) -> None:
+        """Let the batch count as settled."""
+        self._first_s = -math.inf
+
     def take(self) -> frozenset[str]:
         """Return the batch, and begin an empty one."""
         batch, self._paths = frozenset(self._paths), set()

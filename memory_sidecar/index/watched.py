@@ -265,6 +265,9 @@ class WatchedSource:
         self._unreadable = _renewed(self._unreadable, refreshed.unreadable, under)
         if under is None or self._folders != before:
             self._watch.follow(self._folders)
+        if under is None:  # else embedding begins before a look at the folders that are new to it
+            with self._lock:
+                self._gathering.settle()
         if refreshed.rules_around != self._outside.partition(" ")[0]:
             self._on_change("")  # it scanned by rules that may be gone at the next look
 

@@ -314,6 +314,20 @@ def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
     watched.close()
 
 
+def test_folders_new_to_the_watch_are_looked_at_before_anything_is_embedded(source, clock):
+    builder = CodeBuilder(source, settings=Settings())
+    watched = watched_source(source, builder, clock)
+    rules = builder.outer_state().partition(" ")[0]
+    outcome = PassResult(("", "shop"), 1, 1, 0, 0, 1, 0, (), rules)
+    assert watched.begin(lambda: (), everything=True) == EVERYTHING
+    watched.record(lambda: outcome, None, clock=system_clock)
+    assert watched.due_s <= clock.now_s
+    assert watched.begin(lambda: (), everything=False) == {"shop"}
+    watched.record(lambda: outcome, ["shop"], clock=system_clock)
+    assert watched.state(None).is_current
+    watched.close()
+
+
 def test_vectors_are_made_once_a_model_is_there(data_dir, file, source, clock):
     models = HashModels(data_dir / "embeddings.sqlite", version="")
     owner = make_owner(file, source, models, clock)
