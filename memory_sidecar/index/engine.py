@@ -35,6 +35,7 @@ BUILD_THREADS = 2 * min(available_cores(), 8)  # twice, as some wait for other p
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
 DELETIONS_AT_ONCE = 8  # each waits in a thread until its state is on disk; those at once share that
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
+TICK_S = 1.0  # asyncio ignores it if the byte that another thread sends to wake a loop is refused
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
 _BROKEN = ("MDB_", "tracking info not found")  # of LMDB, and of what CocoIndex keeps there
@@ -166,7 +167,11 @@ class Engine:
 
     def _run_loop(self) -> None:
         lower_thread_priority(INDEXING)  # inherited by all threads of CocoIndex and of ours
+        self._tick()
         self._loop.run_forever()
+
+    def _tick(self) -> None:
+        self._loop.call_later(TICK_S, self._tick)
 
     def _stop_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

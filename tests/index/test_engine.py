@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import subprocess
 import sys
@@ -200,6 +201,23 @@ def test_what_cocoindex_drops_where_an_engine_fails_is_not_printed():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'ours' was never awaited" in done.stderr
     assert "ComponentContext" not in done.stderr.replace("warnings.warn", "")
+
+
+def test_a_wake_up_that_the_system_refuses_stops_no_engine(database, monkeypatch):
+    engine = database.open()
+    waking = engine._loop._csock
+
+    class Refusing:
+        def send(self, _: bytes) -> int:
+            raise OSError(errno.ENOBUFS, "no buffer space available")
+
+        def close(self) -> None:
+            waking.close()
+
+    monkeypatch.setattr(engine._loop, "_csock", Refusing())
+    engine.apply(Differences(files(1), gone=()), beat=lambda: None)
+    engine.close()
+    assert set(database.rows) == {"m0.py"}
 
 
 def test_engines_that_ended_do_not_pile_up(database):
