@@ -8,6 +8,7 @@ another's. `memories.handlers` and `sessions.handlers` answer the questions.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """Names that a registered directory cannot have: the agent's own sources and files have them."""
+
+EMBED_WITHIN_S = 10.0  # that a question waits for vectors which no daemon makes
 
 T = TypeVar("T")
 
@@ -257,10 +260,11 @@ class Agent:
         self.on_use()
 
     def _embed(self, corpora: Collection[Corpus], reporter: Reporter) -> None:
-        """Embed the rows of `corpora` that have no vector yet.
+        """Embed the rows of `corpora` that have no vector yet, for EMBED_WITHIN_S.
 
         Does nothing in a process that watches, which embeds by itself, or beside another writer.
         """
+        until_s = time.monotonic() + EMBED_WITHIN_S
 
         def is_done() -> bool:
             return not count_waiting(self.data.open(), corpora)
@@ -269,7 +273,9 @@ class Agent:
             owner = self.data.owner
             with suppress(CannotWrite, ModelError):
                 owner.loop.ask(
-                    lambda reporter: owner.embed(reporter, until=is_done),
+                    lambda reporter: owner.embed(
+                        reporter, until=lambda: is_done() or time.monotonic() > until_s
+                    ),
                     reporter,
                     urgency=Urgency.LONG,
                     patience_s=0.0,

@@ -211,6 +211,21 @@ def test_a_new_directory_is_waited_for_beside_memories_that_have_rows(
         scheduler.close(until_s=time.monotonic() + 20)
 
 
+def test_a_question_without_a_daemon_waits_for_many_vectors_only_a_while(
+    make_agent, folder, notices, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.agents.agent.EMBED_WITHIN_S", 0.0)
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 8)
+    for number in range(20):
+        write_memory(folder, f"{number:02}.md", f"Number {number}.")
+    agent = make_agent()
+    assert found(agent, "number", notices)
+    assert notices.has("% done")
+    left = vectors_pending(agent)
+    assert found(agent, "number")
+    assert 0 < vectors_pending(agent) < left
+
+
 def test_a_first_pass_that_takes_long_is_waited_for_once(begun, notices, monkeypatch):
     patience = "memory_sidecar.index.database.MISSING_PATIENCE_S"
     agent, start = begun
