@@ -208,6 +208,7 @@ class Applier:
         # CocoIndex deletes only rows of files that it knows, so we delete all of them as well.
         no_target = [*gone, *(file.path for file in left_out)]
         self._opened_engine().apply(Differences([], no_target), beat=self._beat)
+        self.failed.difference_update(no_target)
         unread = [self._skipped(file, file.skip_reason) for file in left_out]
         self._write(
             [(path, None) for path in gone]

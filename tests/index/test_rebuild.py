@@ -86,10 +86,10 @@ class Interrupted(Exception):
 
 
 class Interrupting(Silent):
-    """Ends a pass as soon as something of it is done, as a kill would."""
+    """Ends a pass as soon as a file is written, as a kill would; the picture is left out before."""
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        if stage == "files" and done:
+        if stage == "files" and done > 1:
             raise Interrupted
 
 
