@@ -91,8 +91,12 @@ class Place:
         self.folder = folder
         self.home.mkdir()
         own = {n: v for n, v in os.environ.items() if not n.startswith(OF_OTHERS)}
-        places = {"XDG_RUNTIME_DIR": str(self.home), "XDG_CONFIG_HOME": str(self.home)}
-        self.environ = own | places | self.tool.settings(self.installed, self.home)
+        places = ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "TMPDIR")  # torch leaves files in the last
+        self.environ = (
+            own
+            | dict.fromkeys(places, str(self.home))
+            | self.tool.settings(self.installed, self.home)
+        )
         self.environ["HF_HUB_OFFLINE"] = "1"
 
     @property
