@@ -82,6 +82,7 @@ class WatchedSource:
         self._builder = builder
         self._was_indexed = was_indexed
         self._outside = ""
+        self._looking = threading.Lock()  # else a look that took long would undo a later one
         self._rules_at = 0.0
         self._now_s = now_s
         self._on_due = on_due
@@ -294,9 +295,11 @@ class WatchedSource:
             self._rescan_at = self._now_s()
 
     def _look_outside(self) -> None:
-        before, self._outside = self._outside, self._builder.outer_state()
-        self._rules_at = self._now_s() + RULES_S
-        if self._outside != before:
+        with self._looking:
+            before, self._outside = self._outside, self._builder.outer_state()
+            is_changed = self._outside != before
+            self._rules_at = self._now_s() + RULES_S
+        if is_changed:
             self._on_change("")  # outlasts a pass that runs, and has read the rules before
 
     def _on_change(self, path: str, *, is_whole: bool = False) -> None:

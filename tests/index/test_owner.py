@@ -6,7 +6,7 @@ import errno
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from memory_sidecar.index.report import DATABASE, FilesUnderWay
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import PassResult, ScanScope
 from memory_sidecar.index.store_file import StoreFile
-from memory_sidecar.index.watched import RESCAN_S, WatchedSource
+from memory_sidecar.index.watched import RESCAN_S, RULES_S, WatchedSource
 from tests.conftest import HashEmbedder, HashModels, Notices
 from tests.waiting import DEADLINE_S, eventually
 
@@ -405,3 +405,43 @@ def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_di
     )
     assert ask(other, lambda _: owner.loop.other_writer()) != ""
     assert owner.loop.other_writer() == ""
+
+
+def test_a_look_at_rules_that_takes_long_does_not_undo_a_later_one(source, clock):
+    began, goes_on = threading.Event(), threading.Event()
+
+    class SlowOnce(CodeBuilder):
+        outside = "none"
+
+        def outer_state(self) -> str:
+            seen = self.outside
+            if threading.current_thread().name == "slow":
+                began.set()
+                assert goes_on.wait(DEADLINE_S)
+            return seen
+
+    builder = SlowOnce(source, settings=Settings())
+    watched = watched_source(source, builder, clock)
+
+    def run_pass() -> None:
+        watched.begin(lambda: (), everything=True)
+        outcome = PassResult((), 1, 1, 0, 0, 1, 0, (), builder.outside)
+        watched.record(lambda: outcome, None, clock=system_clock)
+
+    run_pass()
+    clock.now_s += RULES_S
+    slow = threading.Thread(target=watched.poll, name="slow")
+    slow.start()
+    assert began.wait(DEADLINE_S)
+    builder.outside = "some"
+    with ThreadPoolExecutor(1) as pool:
+        later = pool.submit(run_pass)
+        wait([later], timeout=0.2)
+        goes_on.set()
+        slow.join()
+        later.result()
+    builder.outside = "none"
+    clock.now_s += RULES_S
+    watched.poll()
+    assert watched.due_s < clock.now_s + RULES_S
+    watched.close()
