@@ -16,7 +16,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import AgentReports, IndexReport, pluralize
 from memory_sidecar.core.times import format_duration
-from memory_sidecar.core.visible import visible_line
+from memory_sidecar.core.visible import abridge, visible_line
 
 PACE_WAIT_S = 2.0  # how long to measure the speed of embedding, if it is unknown
 
@@ -139,7 +139,7 @@ def _report_lines(call: Call, report: IndexReport) -> Iterator[TextLine]:
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
         yield visible_line(f"failed: {path or file.path}: {file.reason}")
     for folder in report.folders_unreadable:
-        yield visible_line(f"unreadable, its index stays as it was: {folder}")
+        yield visible_line(f"unreadable, its index stays as it was: {abridge(folder)}")
     if report.vectors_pending:
         yield call.hint(_remaining_work(call, report))
 

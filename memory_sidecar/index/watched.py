@@ -16,6 +16,7 @@ from memory_sidecar.core.errors import StoreCorrupt, as_sidecar_error
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Time, about, name_first
 from memory_sidecar.core.times import Clock, iso_utc
+from memory_sidecar.core.visible import abridge
 from memory_sidecar.disk.rule_files import folders_above
 from memory_sidecar.disk.watch import EVERYTHING, Debouncer, Watch
 from memory_sidecar.index.document import Builder, Stopped
@@ -276,7 +277,7 @@ class WatchedSource:
         if not self._unreadable:
             return ""
         shown = name_first(sorted(self._unreadable), SHOWN_UNREADABLE)
-        return f"unreadable, its index stays as it was: {shown}"
+        return f"unreadable, its index stays as it was: {abridge(shown)}"
 
     def _fail(self, error: str) -> None:
         """Note that a pass failed; the whole source is scanned again after the back-off."""
