@@ -22,9 +22,16 @@ from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.files import find_place
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.model import CodeFilter
-from memory_sidecar.code.navigation import UsePlace, best_references, distinct, uses_of
+from memory_sidecar.code.navigation import (
+    UsePlace,
+    best_references,
+    distinct,
+    known_file,
+    uses_of,
+)
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.disk.registry import Registry
@@ -106,8 +113,8 @@ def impact(
     """Return the uses, sure or likely, of definitions that `changed` changed or removed.
 
     Those in the files changed, whose author saw them, come last, unless they use what is gone.
-    Notices say which files were changed since, and which names have other uses, which nothing but
-    the name connects with them.
+    Notices say which files were changed since or have no definitions, and which names have other
+    uses, which nothing but the name connects with them.
     """
     targets = [(each, bool(file.moved_to)) for file in changed for each in _touched(graph, file)]
     moved = {each.key for each, is_moved in targets if is_moved}
@@ -124,6 +131,12 @@ def impact(
         for file in changed
         if file.by and not file.by.fits(graph.lines_on_disk(file.source, file.path))
     ]
+    for file in changed:
+        try:
+            if file.by is None:
+                known_file(graph, file.source, file.path)
+        except NotFound as error:
+            notices.append(f"{error.message}: {error.hint}")
     if named:
         first, *others = sorted(named)
         names = f"{first} and {pluralize(len(others), 'other name')}" if others else first

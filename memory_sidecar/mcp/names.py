@@ -152,7 +152,9 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
     placed = _place_changes(caller, asked.source, changes, report)
 
     def ask(here: Snapshot) -> Cut[ReferenceHit]:
-        files = [_file(caller, here.graph, path, asked.source, report) for path in asked.files]
+        files = [likeliest_file(caller, here.graph, path, asked.source) for path in asked.files]
+        for file in files:
+            notice_foreign(caller, file, asked.source, report)
         whole = [Alteration(each.source.name, each.path) for each in files]
         changed = [*whole, *placed]
         here_too = _around(within, (each.source for each in changed))

@@ -116,6 +116,23 @@ def test_uses_by_name_alone_are_left_out_and_that_is_said(run, tmp_path):
     assert "uses of net by name alone are left out: `memory-sidecar refs net`" in told.err
 
 
+def test_a_file_without_definitions_is_named_and_the_others_are_answered(run, tmp_path):
+    write_tree(
+        tmp_path,
+        {
+            "prices.py": "def net():\n    return 1\n",
+            "shop.py": "from prices import net\n",
+            "notes.txt": "net prices\n",
+            "data.bin": "\0",
+        },
+    )
+    run("index", tmp_path, "--wait", "keyword")
+    found = run("impact", "notes.txt", "data.bin", "prices.py", "--json", cwd=tmp_path)
+    assert [each["filename"] for each in found.json] == ["shop.py"]
+    assert "no definition is known in notes.txt: it is indexed" in found.err
+    assert "no definition is known in data.bin: it is not indexed" in found.err
+
+
 def test_uses_in_the_changed_file_come_last_unless_what_they_use_is_gone(run, tmp_path):
     write_tree(
         tmp_path,
