@@ -150,6 +150,7 @@ ELSEWHERE = MappingProxyType(
         "impact": "the same",
         "completion show": "prints a script",
         "completion install": "tests/cli/test_help.py",
+        "source update": "writes as `index` does",
         "source move": "tests/cli/test_sources.py",
         "source publish": "tests/team/test_code.py",
         "source prune": "tests/cli/test_sources.py",

@@ -92,6 +92,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("source remove", ("shop", "--agent", AGENT), ""),
     ("why", ("link.py",), ""),
     ("why", ("../../outside/profile",), ""),
+    ("source update", (), ""),
     ("source move", (".", "../traps"), ""),
     ("source publish", (".",), ""),
     ("source prune", ("--yes",), ""),
@@ -171,11 +172,14 @@ CONTEXT_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
 ]
 
 
+OUTSIDE_DIFF = "--- a/../../outside/profile\n+++ b/../../outside/profile\n@@ -1 +1 @@\n-x\n+y\n"
 NAME_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("def", {"name": "total"}),
     ("refs", {"name": "link.py:1"}),
     ("callers", {"name": "total", "depth": 3}),
     ("callees", {"name": "../../outside/profile:1"}),
+    ("impact", {"files": ["shop/cart.py", "../../outside/profile"]}),
+    ("impact", {"diff": OUTSIDE_DIFF}),
     ("outline", {"path": "../../outside/profile"}),
     ("map", {"around": "shop/cart.py"}),
     ("grep", {"pattern": "$NAME = $VALUE"}),
