@@ -159,7 +159,8 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
     touched = {each for lines in added for each in _around(lines, by_line)}
     yield from (each for each in now if each in touched)
-    present = graph.lines_on_disk(file.source, file.moved_to or file.path)
+    path = file.moved_to or ("" if file.by.is_gone else file.path)
+    present = graph.lines_on_disk(file.source, path) if path else []
     before = "\n".join(file.by.restore(present))
     text, language = read_program(file.path, before)
     was = FileNames.of(parse_text(text, language)).definitions

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -149,16 +148,15 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
         why = "it is no unified diff, or changes no line" if asked.diff else "no change is named"
         raise UsageError(why, hint="pass what `git diff` prints as diff, or name files")
     within = code_filter(caller, asked, report)
-    placed = _place_changes(caller, asked.source, changes, report)
 
     def ask(here: Snapshot) -> Cut[ReferenceHit]:
         files = [likeliest_file(caller, here.graph, path, asked.source) for path in asked.files]
         for file in files:
             notice_foreign(caller, file, asked.source, report)
-        whole = [Alteration(each.source.name, each.path) for each in files]
-        changed = [*whole, *placed]
-        here_too = _around(within, (each.source for each in changed))
-        return impact_of(here.graph, changed, here_too, top_k=asked.top_k)
+        changed = [Alteration(each.source.name, each.path) for each in files]
+        changed += _place_changes(caller, here.graph, asked.source, changes, report)
+        around = _around(within, (each.source for each in changed))
+        return impact_of(here.graph, changed, around, top_k=asked.top_k)
 
     found = caller.codebase.navigate(within, ask, reporter=report)
     report_notices(found, report)
@@ -166,24 +164,30 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
 
 
 def _place_changes(
-    caller: Caller, source: str, changes: Sequence[ChangedFile], report: Reporter
+    caller: Caller, graph: Graph, source: str, changes: Sequence[ChangedFile], report: Reporter
 ) -> list[Alteration]:
-    """Find the files of a diff in the first of the folders it may come from that has any.
+    """Find the indexed and the deleted files of a diff in the first folder that has any.
 
-    Gives notice of a file that no source contains.
+    Gives notice of the others, whether they exist or not.
     """
     registry = caller.codebase.registry
-    named = (
-        [registry.get(name) for name in chosen_sources(caller, source, report)] if source else []
-    )
-    placed, outside = list[Alteration](), list[Path]()
-    for folder in [each.root for each in named] or caller.folders:
-        placed, outside = place_changes(changes, folder, registry)
+    named = chosen_sources(caller, source, report) if source else ()
+    placed = list[Alteration]()
+    for folder in [registry.get(name).root for name in named] or caller.folders:
+        found, _ = place_changes(changes, folder, registry)
+        placed = [each for each in found if _is_known(graph, each)]
         if placed:
             break
-    if outside:
-        report.notice(f"no source contains {name_first([*map(str, outside)], 1)}")
+    others = {change.path for change in changes} - {each.by.path for each in placed if each.by}
+    if others:
+        report.notice(f"nothing is indexed of {name_first(sorted(others), 1)}")
     return placed
+
+
+def _is_known(graph: Graph, file: Alteration) -> bool:
+    """Whether a client may know `file`: it is indexed, or the diff deletes it."""
+    is_gone = file.by is not None and file.by.is_gone
+    return is_gone or is_indexed(graph.connection, file.source, file.path)
 
 
 def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:

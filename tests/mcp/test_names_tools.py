@@ -76,6 +76,18 @@ def test_what_a_change_may_break_is_told(reader, project):
     assert told.startswith("shop/back.py:1 (exact, of a removed definition)")
 
 
+def test_a_change_tells_nothing_of_files_that_are_not_indexed(reader, project, tmp_path):
+    (project / ".env").write_text("first\n")
+    (tmp_path / "outside").write_text("first\n")
+    hunk = "@@ -1 +1 @@\n-before\n+{}\n"
+    for path in (".env", "gone", "../outside", str(tmp_path / "outside")):
+        told = {
+            text_of(call(reader, "impact", diff=f"--- a/{path}\n+++ b/{path}\n{hunk.format(line)}"))
+            for line in ("first", "otherwise")
+        }
+        assert [each.count(f"nothing is indexed of b/{path}") for each in told] == [1]
+
+
 def test_what_is_no_change_is_refused(reader):
     assert "no change is named" in refused(reader, "impact")
     assert "no unified diff" in refused(reader, "impact", diff="--- a/x.py")
