@@ -26,7 +26,7 @@ _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 # In a path, an address, a time or a qualified name: these stand in no template.
 _VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
-_PLACEHOLDER_START = re.compile(r"[%{$#\\]|(?<=\s):(?=\w)")  # or that of an escape
+_PLACEHOLDER_START = re.compile(r"[%{$#\\:](?<!\S:)")  # or that of an escape
 # `%s`, `%zu`, `%2$s`, `%(name)s`, `%@`; `%1` of Qt; `{}`, `${name}`, `%{name}`, `{{ name }}`;
 # `\(name)` of Swift; `$name`; `:name` of Laravel.
 _PLACEHOLDER = re.compile(

@@ -52,7 +52,8 @@ ENTRY_PAGES = tuple(
 )
 # Chunks searched for the template of a message: those that hold most of its words. Its rarest are
 # often its values, which no template holds, so that many more rows are looked at than by BM25.
-MESSAGE_DEPTH = 300
+MESSAGE_DEPTH = 100
+MARKED_DEPTH = 300  # where a prefix or a value shows that it is a message; 3 ms more
 MAX_REPEATS = 120  # of a message: each translation of a program may hold it
 MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
@@ -196,7 +197,8 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
     It counts less than a source that makes the message: it may be a test that quotes it.
     """
     in_asides: list[int] = []
-    for reading in readings(question.message):
+    read = readings(question.message)
+    for reading in read:
         words = reading.split()
         ids = chunks_saying(reading, rows)
         holding = rows.texts_of(ids) if ids else ()
@@ -210,7 +212,8 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
         return in_asides
     said = without_values(question.message)
     asked = keywords if said == question.message else rows.keywords(said)
-    likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ)).best(MESSAGE_DEPTH)
+    depth = MARKED_DEPTH if asked is not keywords or len(read) > 1 else MESSAGE_DEPTH
+    likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ)).best(depth)
     makers = rows.texts_of(likely.tolist())
     made = {each.chunk_id: words_made(lines, each.code) for each in makers}
     sources = {each.chunk_id for each in _in_sources(makers, question)}
