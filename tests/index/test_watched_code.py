@@ -1082,12 +1082,18 @@ def go_on_when_a_question_waits(monkeypatch: pytest.MonkeyPatch, goes_on: thread
     monkeypatch.setattr(WatchedSource, "hasten", hasten_and_go_on)
 
 
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    """The folder of a second source, with a file that holds "zebra"."""
+    folder = tmp_path / "second"
+    folder.mkdir()
+    (folder / "new.py").write_text("def zebra(): pass\n")
+    return folder
+
+
 def test_a_question_waits_for_the_first_rows_of_each_source_that_it_asks(
-    codebase, live, tmp_path, monkeypatch
+    codebase, live, second, monkeypatch
 ):
-    second = tmp_path / "second"
-    second.mkdir()
-    (second / "new.py").write_text("def zebra(): pass\n")
     begun, goes_on, _ = held_builds(monkeypatch, lambda builder, _: True)
     codebase.registry.add(second)
     live.follow()
@@ -1098,11 +1104,8 @@ def test_a_question_waits_for_the_first_rows_of_each_source_that_it_asks(
 
 @pytest.mark.usefixtures("_three_slices")
 def test_a_source_that_a_question_waits_for_is_indexed_before_the_rest_of_another(
-    codebase, root, tmp_path, monkeypatch
+    codebase, root, second, monkeypatch
 ):
-    second = tmp_path / "second"
-    second.mkdir()
-    (second / "new.py").write_text("def zebra(): pass\n")
     begun, goes_on, built = held_builds(monkeypatch, lambda builder, _: True)
     go_on_when_a_question_waits(monkeypatch, goes_on)
     codebase.registry.add(root)
