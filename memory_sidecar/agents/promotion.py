@@ -26,7 +26,7 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.index.words import is_mostly_foreign
-from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
+from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like, notice_no_model
 from memory_sidecar.memories.draft import Draft, is_project
 from memory_sidecar.memories.files import with_session
 from memory_sidecar.memories.handlers import Memories
@@ -162,8 +162,7 @@ class Promoter:
     def _judge(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Compare each candidate with the agent's and shared memories, and with those before it."""
         embed = self._embed
-        if (problem := self._agent.data.models.problem) is not None:
-            self._reporter.notice(f"not looked for what says nearly the same: {problem.with_hint}")
+        notice_no_model(self._agent.data.models, self._reporter)
         vectors = embed([each.text for each in suggested]) if embed else None
         asked = [
             (each, None if vectors is None or is_mostly_foreign(each.text) else vectors[at])

@@ -14,6 +14,7 @@ import numpy as np
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
@@ -117,8 +118,8 @@ def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[
     with (store := agent.data.open()).reading() as connection:
         first = _first_chunk(connection, path)
         near = _others_like(connection, store, first, path)
-    if first is None and (problem := agent.data.models.problem) is not None:
-        reporter.notice(f"not looked for what says nearly the same: {problem.with_hint}")
+    if first is None:
+        notice_no_model(agent.data.models, reporter)
     if first is not None and agent.shared is not None and agent.shared.paths.db.exists():
         with (
             suppress(SidecarError),  # what is asked about is stored, whatever state these are in
@@ -127,6 +128,12 @@ def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[
             found = memories_like(connection, store, *first)
             near += [replace(each, shared=True) for each in found]
     return tuple(sorted(near, key=lambda each: -each.cosine)[:MAX_NEAR])
+
+
+def notice_no_model(models: Models, reporter: Reporter) -> None:
+    """Give notice that nothing nearly the same is looked for, if there is no model to compare."""
+    if (problem := models.problem) is not None:
+        reporter.notice(f"not looked for what says nearly the same: {problem.with_hint}")
 
 
 def _first_chunk(connection: Connection, path: str) -> tuple[Vector, str] | None:
