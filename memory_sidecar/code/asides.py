@@ -136,7 +136,6 @@ def asks_for_tests(text: str) -> bool:
     return bool(_TESTS_OF.search(_FOR_TESTS.sub("", text)))
 
 
-@lru_cache(maxsize=1 << 14)
 def is_code(path: str, language: str) -> bool:
     """Whether the file at `path` is code, be it of an aside, and neither prose nor markup."""
     return language not in _NO_CODE and not PROSE.search(path)

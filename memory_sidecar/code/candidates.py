@@ -183,10 +183,9 @@ class CandidateFinder:
         narrow = (*key, modules, at.id, subject)
         if not modules and (place.receiver or place.how == "import"):
             return found_all
-        if not modules and narrow not in self._candidates:
-            seen = (each for each in found_all.tops if self._modules.sees(at, each))
-            self._candidates[narrow] = replace(found_all, tops=tuple(seen))
-        if narrow not in self._candidates:
+        if narrow in self._candidates:
+            return self._candidates[narrow]
+        if modules:
             found = found_all.by_name.definitions
             tops = frozenset(each.key for each in found_all.tops)
             meant = [d for d in found if not place.receiver or d.owner == subject or d.key in tops]
@@ -201,8 +200,11 @@ class CandidateFinder:
                 away = {each.key for each in others}
                 kept = self._sorted_out(tuple(each for each in found if each.key not in away))
                 found_all = replace(kept, followed=followed)
-            self._candidates[narrow] = found_all
-        return self._candidates[narrow]
+        else:
+            seen = (each for each in found_all.tops if self._modules.sees(at, each))
+            found_all = replace(found_all, tops=tuple(seen))
+        self._candidates[narrow] = found_all
+        return found_all
 
     def _imported(
         self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]

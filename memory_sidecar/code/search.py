@@ -242,7 +242,7 @@ def related_chunks(
 
 def clear_caches() -> None:
     """Empty the caches of paths, names and texts that questions have met."""
-    of_paths = asides_of, is_code, name_words, path_matches, _stems_of_path
+    of_paths = asides_of, name_words, path_matches, _stems_of_path
     for cached in (*of_paths, lines_of, matchable_words, name_apart):
         cached.cache_clear()
 
