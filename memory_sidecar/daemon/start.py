@@ -1,8 +1,9 @@
 """Starts the daemon of a data directory and waits until it answers, or ends it.
 
-Any number of clients may try at once: one of them starts a process, and if several do, the daemon's
-own lock lets only one of those live. An older daemon is replaced, however it was started, and one
-that is ending is waited for.
+Any number of clients may try at once: one at a time has the turn to start a process, and if others
+start one, the daemon's own lock lets only one of those live. An older daemon is replaced, however
+it was started, by who has the turn: the client that had it before has met the one that it started,
+or two versions would end each other's for ever. One that is ending is waited for.
 
 A daemon that is asked to stop finishes its running requests, and exits after `ENDS_WITHIN_S` even
 if some are left. One that does not, because it hangs or is suspended, is killed: its commits stay.
@@ -82,18 +83,18 @@ def _start(
     said: set[str] = set()  # each once: our process may lose the race
     try:
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
-            link = _reach_current(data_dir, environ)
-            if link is not None:
+            link = reach(data_dir, environ)
+            if link is not None and not link.is_outdated:
                 return link
             notice = STARTING if process else WAITING.format(data_dir)
             is_news = notice not in said and (says_starting or notice != STARTING)
             if waited_s > _SAY_AFTER_S and is_news:
                 say(notice)
                 said.add(notice)
-            if process is None:
-                if starting.acquire():
-                    process = spawn_daemon(data_dir)
-            elif (status := process.poll()) is not None:
+            has_turn = _take_turn(starting, data_dir, environ, outdated=link)
+            if process is None and has_turn:
+                process = spawn_daemon(data_dir)
+            elif process is not None and (status := process.poll()) is not None:
                 if status == EXIT_NO_PLACE:
                     return None
                 if status:
@@ -109,6 +110,18 @@ def _start(
     )
 
 
+def _take_turn(
+    starting: ProcessLock, data_dir: str, environ: Mapping[str, str], *, outdated: Link | None
+) -> bool:
+    """Return whether we may start a daemon; if so, the outdated one has been ended."""
+    has_turn = starting.acquire()
+    if outdated is not None and has_turn:
+        end_daemon(data_dir, environ, which=outdated)
+    elif outdated is not None:
+        outdated.close()
+    return has_turn
+
+
 def _is_out_of_reach(data_dir: str) -> bool:
     """Whether the daemon of `data_dir` listens where this process cannot connect.
 
@@ -116,7 +129,8 @@ def _is_out_of_reach(data_dir: str) -> bool:
     """
     lock = state_file(data_dir, "daemon.lock")
     announced, signed = read_announcement(data_dir), read_signature(lock)
-    # One that is starting has signed the lock, but not announced its address yet.
+    # One that is starting has signed the lock, but not announced its address yet; one that ends
+    # removes what it announced, then its socket, then it releases the lock.
     if announced is None or signed is None or announced[1] != signed.pid:
         return False
     try:
@@ -124,18 +138,9 @@ def _is_out_of_reach(data_dir: str) -> bool:
     except (OSError, ValueError) as error:
         cause = error.__cause__ or error
         is_hidden = isinstance(cause, OSError) and cause.errno in _HIDDEN
-        return is_hidden and is_locked(lock)
+        return is_hidden and is_locked(lock) and read_announcement(data_dir) == announced
     connected.close()
     return False
-
-
-def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
-    """Connect to the daemon of `data_dir`; an outdated one is ended, and `None` returned."""
-    link = reach(data_dir, environ)
-    if link is not None and link.is_outdated:
-        end_daemon(data_dir, environ, which=link)
-        return None
-    return link
 
 
 class _Detached:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import DaemonUnreachable
-from memory_sidecar.daemon import start
+from memory_sidecar.daemon import link, start
 from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.start import spawn_daemon, start_daemon
 
@@ -62,6 +62,21 @@ def test_a_daemon_behind_another_file_system_is_done_without(tmp_path, running, 
 @pytest.mark.parametrize("pid", [1, None])
 def test_a_daemon_that_has_not_announced_itself_yet_is_waited_for(tmp_path, running, spawned, pid):
     announce(tmp_path, f"unix:{tmp_path}/before.sock", pid=pid)
+    assert start_for(tmp_path) == []
+    assert spawned
+
+
+def test_a_daemon_that_ends_while_it_is_looked_for_is_waited_for(
+    tmp_path, running, spawned, monkeypatch
+):
+    address = f"unix:{tmp_path}/leaving.sock"
+    announce(tmp_path, address, pid=os.getpid())
+
+    def connect(*arguments):
+        (tmp_path / "state/daemon.json").unlink()
+        return link.connect(*arguments)
+
+    monkeypatch.setattr(start, "connect", connect)
     assert start_for(tmp_path) == []
     assert spawned
 

@@ -12,6 +12,7 @@ import pytest
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon import start
 from memory_sidecar.daemon.link import find
+from memory_sidecar.daemon.lock import ProcessLock
 from tests.e2e.home import Home
 from tests.waiting import eventually
 
@@ -110,6 +111,21 @@ def test_clients_of_two_versions_at_once_are_all_answered(home, tmp_path, runnin
     assert [client.returncode for client in clients] == [0] * 30
     assert home.sources() == []
     assert "version 0.0.1" not in home.log.splitlines()[-1]
+
+
+def test_who_starts_an_older_daemon_meets_it_before_a_newer_client_ends_it(home, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(OLDER_BUILD)
+    older = Home(home.folder, home.runtime_dir, PYTHONPATH=str(tmp_path))
+    older.sources()
+    started, turn = home.pid, ProcessLock(str(home.data_dir / "state" / "starting.lock"))
+    assert turn.acquire()  # as the client that started it has until it is connected
+    newer = home.start("source", "list", "--json")
+    assert newer.stderr is not None
+    assert "waiting for another daemon" in newer.stderr.readline()
+    assert (home.is_served, home.pid) == (True, started)
+    turn.release()
+    assert newer.communicate(timeout=60) == ("[]\n", "")
+    assert home.pid != started
 
 
 def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(home, tmp_path):
