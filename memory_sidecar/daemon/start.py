@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.core.opening import Tree
@@ -29,6 +30,7 @@ from memory_sidecar.daemon.protocol import EXIT_FAILED
 
 ENDS_WITHIN_S = 8.0  # after it was asked to stop
 END_TIMEOUT_S = 9.0  # until it is killed
+TURN_S = END_TIMEOUT_S + 3.0  # a client that has the turn says so sooner again, or is suspended
 _ANSWER_S = 3.0  # a healthy daemon greets within milliseconds
 _KILL_S = 1.0
 _END_POLL_S = 0.02
@@ -76,7 +78,7 @@ def start_daemon(
 def _start(
     data_dir: str, environ: Mapping[str, str], say: Callable[[str], None], *, says_starting: bool
 ) -> Link | None:
-    starting = ProcessLock(state_file(data_dir, "starting.lock"))
+    turn = _Turn(state_file(data_dir, "starting.lock"))
     process: _Detached | subprocess.Popen[bytes] | None = None
     status: int | None = None
     began = time.monotonic()
@@ -91,7 +93,11 @@ def _start(
             if waited_s > _SAY_AFTER_S and is_news:
                 say(notice)
                 said.add(notice)
-            has_turn = _take_turn(starting, data_dir, environ, outdated=link)
+            has_turn = turn.take(waited_s)
+            if link is not None and has_turn:
+                end_daemon(data_dir, environ, which=link)
+            elif link is not None:
+                link.close()
             if process is None and has_turn:
                 process = spawn_daemon(data_dir)
             elif process is not None and (status := process.poll()) is not None:
@@ -104,22 +110,34 @@ def _start(
             # Many clients polling fast would take the CPU time that the start needs.
             time.sleep(min(max(_POLL_S, waited_s * _POLL_SHARE), _POLL_LONGEST_S))
     finally:
-        starting.release()
+        turn.release()
     raise DaemonUnreachable(
         f"the daemon of {data_dir} did not start", hint=_end_of_log(data_dir, status)
     )
 
 
-def _take_turn(
-    starting: ProcessLock, data_dir: str, environ: Mapping[str, str], *, outdated: Link | None
-) -> bool:
-    """Return whether we may start a daemon; if so, the outdated one has been ended."""
-    has_turn = starting.acquire()
-    if outdated is not None and has_turn:
-        end_daemon(data_dir, environ, which=outdated)
-    elif outdated is not None:
-        outdated.close()
-    return has_turn
+class _Turn(ProcessLock):
+    """The turn to start a daemon, which passes on from a client that is suspended while it has it.
+
+    Who has the turn keeps the file's time of change new. By that, one client at a time goes on.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._has_passed_on = False  # to this client, though another one has the lock
+
+    def take(self, waited_s: float) -> bool:
+        """Return whether this client, which has waited for `waited_s`, has it. Raises OSError."""
+        if not self.acquire() and not self._has_passed_on:
+            self._has_passed_on = waited_s > TURN_S and self._is_held_up
+            if not self._has_passed_on:
+                return False
+        os.utime(self.path)
+        return True
+
+    @property
+    def _is_held_up(self) -> bool:
+        return abs(time.time() - Path(self.path).stat().st_mtime) > TURN_S
 
 
 def _is_out_of_reach(data_dir: str) -> bool:

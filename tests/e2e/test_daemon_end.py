@@ -128,6 +128,25 @@ def test_who_starts_an_older_daemon_meets_it_before_a_newer_client_ends_it(home,
     assert home.pid != started
 
 
+@pytest.mark.parametrize("running", ["nothing", "an older daemon"])
+def test_the_turn_of_a_suspended_client_passes_on(home, tmp_path, monkeypatch, running):
+    (tmp_path / "sitecustomize.py").write_text(OLDER_BUILD)
+    older = Home(home.folder, home.runtime_dir, PYTHONPATH=str(tmp_path))
+    older.sources()
+    if running == "nothing":
+        assert home.call("stop").returncode == 0
+    turn = ProcessLock(str(home.data_dir / "state" / "starting.lock"))
+    assert turn.acquire()
+    os.utime(turn.path, (0, 0))  # as after a while in which the client that has it does nothing
+    monkeypatch.setattr(start, "TURN_S", 0.2)
+    data_dir, environ = str(home.data_dir), home.environ
+    link = start.start_daemon(data_dir, environ, say=lambda _: None, says_starting=False)
+    assert link is not None
+    assert not link.is_outdated
+    link.close()
+    turn.release()
+
+
 def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(home, tmp_path):
     home.sources()
     met = find(str(home.data_dir), home.environ)
