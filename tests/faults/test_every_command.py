@@ -15,7 +15,7 @@ import click
 import pytest
 
 from memory_sidecar.cli.main import every_command
-from tests.faults.commands import ELSEWHERE, READING, WRITING
+from tests.faults.commands import ELSEWHERE, READING, WRITING, Command
 from tests.faults.conftest import Tally, everyday
 from tests.faults.scene import Scene, Usual
 from tests.finished import Finished
@@ -150,7 +150,8 @@ def test_a_daemon_goes_on_once_there_is_room(disk, tally):
             before = disk.truth()
             done = _call(disk, *disk.line(command))
             tally.count("commands without room")
-            if done.status not in (0, 2, 3, 4) and (wrong := refusal(done)):
+            is_named = done.status in (0, 2, 3, 4) or has_found_fault(command, done)
+            if not is_named and (wrong := refusal(done)):
                 tally.failed(f"{command} in a daemon", wrong)
             says_so = "again for the others" in done.err
             if done.status and not says_so and disk.truth() != before:
@@ -178,12 +179,16 @@ def require_whole_or_refused(scene: Scene, usual: Usual, done: Finished, tally: 
         if scene.truth() != usual.after:
             tally.failed(str(usual.command), "status 0, and not done")
         return
-    has_found_fault = usual.command.may_find_fault and done.status == 1
-    if not has_found_fault and (wrong := refusal(done)):
+    if not has_found_fault(usual.command, done) and (wrong := refusal(done)):
         tally.failed(str(usual.command), wrong)
     if (now := scene.truth()) != usual.before:
         parts = sorted(path for path, _ in (now - usual.before) + (usual.before - now))
         tally.failed(str(usual.command), f"refused, and done in part: {parts}")
+
+
+def has_found_fault(command: Command, done: Finished) -> bool:
+    """Whether `doctor` did what it is for."""
+    return command.may_find_fault and done.status == 1
 
 
 def _call(scene: Scene, arguments: list[str], stdin: str) -> Finished:
