@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
-TRUST_COMMAND, EMBED_COMMAND = "trust", "embed"
+TRUST_COMMAND = "trust"
+DAEMON_COMMANDS = ("embed", "web")  # even without data: it holds the model, and serves the page
 # Commands that run in this process: they manage daemons, the installation or trust, and `team` may
 # use another database or role than the daemon does.
 OWN_COMMANDS = frozenset(
@@ -123,7 +124,7 @@ def _check_new_data_dir(arguments: list[str], options: list[str], command: str) 
 
     Returns an exit status if only an option names it and the command would only read: it seems
     mistyped. Returns ALONE if the environment names it and the command would only read: a host may
-    ask before anything is stored, and needs no folder and no daemon for that, except to embed.
+    ask before anything is stored, and needs no folder and no daemon for that, but for a few.
     Otherwise `None`.
     """
     option = data_dir_option(arguments)
@@ -138,7 +139,7 @@ def _check_new_data_dir(arguments: list[str], options: list[str], command: str) 
         return None
     if option:
         return _report_error(no_data_dir(named), arguments)
-    return None if command == EMBED_COMMAND else ALONE
+    return None if command in DAEMON_COMMANDS else ALONE
 
 
 def _connect(data_dir: str, *, may_start: bool) -> Link | None:

@@ -30,13 +30,13 @@ PAGE = {"jinja2", "markupsafe", "starlette", "uvicorn", "memory_sidecar.web"}
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     with served_home(tmp_path_factory.mktemp("served")) as home:
-        # Without a data directory the page would be served by the command that asks for it.
-        home.call("store", "Totals are cents", "--category", "pitfall")
         yield home
 
 
 def test_the_daemon_serves_it_until_it_is_stopped(home):
+    assert not home.data_dir.exists()
     first = json.loads(home.call("web", "--no-open", "--json").stdout)["url"]
+    home.call("store", "Totals are cents", "--category", "pitfall")
     second = json.loads(home.call("web", "--no-open", "--json").stdout)["url"]
     address = urlsplit(first)
     assert (address.hostname, address.port) == ("127.0.0.1", urlsplit(second).port)
