@@ -15,7 +15,7 @@ from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import Tree, escape_bytes
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import is_another_whole_name, nearest_names, sole_match
-from memory_sidecar.embedding.models import make_judge
+from memory_sidecar.embedding.models import Judge, make_judge
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
@@ -64,10 +64,20 @@ class Recall:
         Without any memories there are no hits. Raises UsageError for an empty query, and
         ModelMissing in vector mode without a model.
         """
+        judge = self.judge_of(query)
+        ranked = self.rank(query, judge=judge, with_shared=with_shared)
+        return [each.to_hit(explain=query.explain) for each in ranked]
+
+    def judge_of(self, query: MemoryQuery) -> Judge | None:
+        """Return what reranks the hits of `query`; None if nothing is to, or without its model."""
+        reranks = self._agent.reranks if query.rerank is None else query.rerank
+        return make_judge(self._agent.data.models, self._reporter) if reranks else None
+
+    def rank(
+        self, query: MemoryQuery, *, judge: Judge | None, with_shared: bool = True
+    ) -> list[RankedMemory]:
+        """Find as `query` does, reranked by `judge`. Raises like `query`."""
         query.require_text()
-        agent = self._agent
-        reranks = agent.reranks if query.rerank is None else query.rerank
-        judge = make_judge(agent.data.models, self._reporter) if reranks else None
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
             if query.uses_vectors:
@@ -78,8 +88,7 @@ class Recall:
             return found
 
         embedded = (MEMORY_CHUNKS,) if query.uses_vectors else ()
-        ranked = self._ask(ask, *embedded, with_shared=with_shared)
-        return [each.to_hit(explain=query.explain) for each in ranked]
+        return self._ask(ask, *embedded, with_shared=with_shared)
 
     def _with_vectors(self, query: MemoryQuery, readable: Readable) -> Readable:
         agent, connection = readable.agent, readable.rows.connection
