@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -40,7 +41,7 @@ def doctor(call: Call, fix: bool) -> list[Check]:
 def _report(call: Call, checks: list[Check], *, can_fix: bool = False) -> list[Check]:
     """Show `checks`. Raises SidecarError if something is wrong."""
     checks = call.mask(checks)
-    call.show(checks, map(_check_line, checks))
+    call.show(checks, _lines(checks))
     wrong = [check for check in checks if not check.ok]
     if wrong:
         can_fix = can_fix and any(check.remedy for check in wrong)
@@ -54,6 +55,15 @@ def _report(call: Call, checks: list[Check], *, can_fix: bool = False) -> list[C
 def _examine(call: Call, codebase: Codebase) -> list[Check]:
     checks = [*examine(call.services, codebase), *examine_around(call.child_environ)]
     return [replace(check, hint=call.hint(check.hint)) for check in checks]
+
+
+def _lines(checks: list[Check]) -> Iterator[TextLine]:
+    """Say what is wrong first, and of agents' sound databases only whose they are."""
+    told = [check for check in checks if not (check.ok and check.agent and not check.hint)]
+    yield from map(_check_line, sorted(told, key=lambda check: check.ok))
+    wrong = {check.agent for check in checks if not check.ok}
+    if sound := dict.fromkeys(each.agent for each in checks if each.agent not in ("", *wrong)):
+        yield GOOD, f" agents: nothing is wrong with {', '.join(sound)}"
 
 
 def _check_line(check: Check) -> TextLine:

@@ -95,11 +95,14 @@ def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
 def _lines(found: Status) -> Iterator[str]:
     for source in found.sources:
         away = f" ({source.files_away:,} only in the team's database)" if source.files_away else ""
-        yield (
-            f"{source.name}: {pluralize(source.files_indexed, 'file')}{away}, "
-            f"{pluralize(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
-            f"{source.files_failed:,} failed, {_describe_freshness(source)}  ({source.root})"
+        parts = (
+            f"{pluralize(source.files_indexed, 'file')}{away}",
+            pluralize(source.chunks, "chunk"),
+            f"{source.files_skipped:,} skipped" if source.files_skipped else "",
+            f"{source.files_failed:,} failed" if source.files_failed else "",
+            _describe_freshness(source),
         )
+        yield f"{source.name}: {', '.join(filter(None, parts))}  ({source.root})"
         if source.live and source.live.notice:
             yield f"  {source.live.notice}"
     if found.sources:
@@ -128,8 +131,8 @@ def _describe_agent(agent: AgentStatus) -> str:
     outdated = f" ({agent.memories_outdated:,} outdated)" if agent.memories_outdated else ""
     parts = [
         pluralize(agent.memories, "memory", "memories") + outdated,
-        pluralize(agent.sessions, "session"),
-        f"vectors {embedded:,} of {agent.texts:,}",
+        *([pluralize(agent.sessions, "session")] if agent.sessions else []),
+        *([f"vectors {embedded:,} of {agent.texts:,}"] if agent.vectors_pending else []),
     ]
     if agent.problem:
         parts.append(agent.problem)

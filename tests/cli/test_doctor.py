@@ -405,4 +405,14 @@ def test_on_a_terminal_what_failed_stands_out(call, model_dir):
     shown = call("doctor", environ={"CLICOLOR_FORCE": "1"}).out
     assert "\x1b[32mok  \x1b[0m runtime: " in shown
     assert "\x1b[31m\x1b[1mFAIL\x1b[0m model: " in shown
-    assert "\nFAIL model: " in call("doctor").out
+    assert call("doctor").out.startswith("FAIL model: ")
+
+
+def test_agents_in_order_take_one_line_behind_what_is_wrong(run, data_dir):
+    for name in ("ann", "bob", "eve"):
+        run("store", "Tills open at nine", "--agent", name)
+    (data_dir / "knowledge" / "eve.sqlite").write_text("no database at all" * 100)
+    lines = run("doctor").out.splitlines()
+    assert lines[0].startswith("FAIL agent eve: ")
+    assert lines[-1] == "ok   agents: nothing is wrong with ann, bob"
+    assert "vectors" not in "".join(line for line in lines if "ann" in line)

@@ -37,7 +37,7 @@ def test_agents_are_listed_where_no_source_is(run, status, known_vectors):
     assert agent["texts"] >= 2
     assert agent["is_current"] is None  # nobody watches
     text = status().out
-    assert "agent bob: 1 memory, 1 session, vectors " in text
+    assert "agent bob: 1 memory, 1 session\n" in text
     assert "no source is indexed: `memory-sidecar index PATH`" in text
 
 
