@@ -186,7 +186,7 @@ class WebApp:
             template="problem.html",
             title=data["error"]["message"],
             data=data,
-            more={"around": around, "back": back},
+            more={"links": [(VIEWS[around].label, back)]},
             status=status,
         )
         return self._render(visit, view, request, live)

@@ -26,8 +26,9 @@ def show(visit: Visit) -> View:
     try:
         status = _status(visit)
     except NoIndex as error:
+        links = [("Checks", visit.to("/index/checks"))]
         return View(
-            template="problem.html", title="Index", data=error.as_json(), more={"around": ""}
+            template="problem.html", title="Index", data=error.as_json(), more={"links": links}
         )
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
     data = {"status": status, "vectors": vectors}

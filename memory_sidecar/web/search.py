@@ -13,6 +13,7 @@ from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit, Why
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
+from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.globs import literal_glob
 from memory_sidecar.web.asking import MOST, SIDE_BY_SIDE, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Flash
@@ -125,9 +126,9 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyN
     inside = Path(why.path).relative_to(root).as_posix()
     wanted = CodeFilter(sources=(why.source,), path_globs=(literal_glob(inside),))
     query = CodeQuery(question, top_k=1, filter=wanted, explain=True)
-    best = next(iter(codebase.search(query, reporter=visit)), None)
+    best = next(iter(codebase.search(query, reporter=Silent())), None)  # `find` had the notices
     query = replace(query, top_k=RANKED_HITS, filter=code_filter(visit), explain=False)
-    every = codebase.search(query, reporter=visit)
+    every = codebase.search(query, reporter=Silent())
     files = [(hit.source, hit.filename) for hit in every]
     place = files.index((why.source, inside)) + 1 if (why.source, inside) in files else None
     return WhyNot(why, last_score, best, place)

@@ -147,7 +147,12 @@ def test_before_anything_is_stored_each_view_is_there(tmp_path):
         reader = served.reader()
         for path in (path for path in VIEWS if VIEWS[path].label):
             assert reader.get(path).status == 200, path
-        assert "run <code>memory-sidecar index PATH</code>" in reader.get("/index").text
+        index, sessions = reader.get("/index").text, reader.get("/sessions").text
+        assert "run <code>memory-sidecar index PATH</code>" in index
+        assert 'href="/index/checks"' in index
+        assert "View as" not in index
+        assert "Began after" not in sessions
+        assert "Began after" in reader.get("/sessions?topic=cart").text
 
 
 def test_an_agent_that_has_nothing_is_not_told_to_remove_a_filter(reader):
