@@ -1,6 +1,6 @@
 """Searches memories by text: the whole ranking, top-down.
 
-    question ──▶ coverage: the share of its words, by idf, that a chunk or its labels hold
+    question ──▶ coverage: the share of its words and identifiers, by idf, that a chunk holds
              └─▶ cosine of every chunk
     filters apply inside both ──▶ the best of each, scored by both: cosine + 0.3 · coverage
     ──▶ a memory counts as its best chunk ──▶ strength and losses ──▶ reranking ──▶ hits
@@ -28,6 +28,7 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.identifiers import with_identifiers
 from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import (
     Keywords,
@@ -270,6 +271,7 @@ def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) 
     if query.mode is SearchMode.KEYWORD:
         return _filtered_arm(*_best_by_words(query, connection, keywords, chosen), chosen)
     postings = read_postings(connection, MEMORY_CHUNKS, keywords)
+    postings = with_identifiers(postings, connection, MEMORY_CHUNKS, keywords)
     return _filtered_arm(*postings.coverage(), chosen)
 
 

@@ -1,6 +1,6 @@
 """Searches summaries, messages and snippets of sessions: the whole ranking, top-down.
 
-    question ──▶ postings of its words ──▶ coverage: the share of its words, by idf, in a row
+    question ──▶ postings of its words and identifiers ──▶ coverage: their share, by idf, in a row
              └─▶ its vector ──▶ cosine of every row
     filters apply inside both ──▶ cosine + 0.3 · coverage ──▶ messages gain from their conversation
     ──▶ hits, or each session once
@@ -40,6 +40,7 @@ from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.identifiers import with_identifiers
 from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import (
     Keywords,
@@ -244,6 +245,7 @@ class _RowSearch:
     def _hybrid(self, keywords: Keywords, top_k: int) -> ScoredRows:
         corpus = CORPUS_OF[self.kind]
         postings = read_postings(self.connection, corpus, keywords)
+        postings = with_identifiers(postings, self.connection, corpus, keywords)
         lists = (*postings.lists.values(), self.required)
         rows = Rows.of(self._cosines(), lists, self.allowed)
         rows = rows.covered(postings.lists, postings.weights)

@@ -194,6 +194,18 @@ def test_what_the_question_names_comes_first(search, folder):
     assert names(search("why batches of objects.md"))[0] == "objects"
 
 
+def test_an_identifier_leads_to_what_holds_it_as_a_whole(search, folder):
+    write_memory(folder, "a.md", "Retry the queue: max of retry is in the queue's size, queue max.")
+    write_memory(folder, "b.md", "Raised `retry.queue-max` before the sale.")
+    for each in range(9):
+        write_memory(folder, f"c{each}.md", f"Retry whatever has a max in queue {each}.")
+    for question in ("retry.queue-max", "what is retry.queue-max"):
+        first, second, *_ = search(question)
+        assert names([first]) == ["b"]
+        assert first.explain.keyword == 1.0 > second.explain.keyword
+    assert search("retry queue max")[1].explain.keyword == 1.0
+
+
 def test_strength_decides_between_equals_and_no_more(search, folder):
     text = "The deploy script needs the region."
     write_memory(folder, "a.md", text, updated_at="2024-01-01")

@@ -533,6 +533,18 @@ def test_a_message_states_what_stands_outside_of_its_questions_and_its_code(cont
     assert Message(role=Role.USER, content=content).stated == words
 
 
+def test_an_identifier_leads_to_what_holds_it_as_a_whole(episodes):
+    """Its parts may stand in any message; beside other words it counts for what they lack."""
+    episodes.save("a", "the config of v2 fails, what does parse say of the config in v2", "no idea")
+    episodes.save("b", "Renamed `parse_config_v2` once more.", "ok")
+    episodes.save("c", *["we parse the config of v2 in a loop and tell nobody of it"] * 6)
+    for question in ("parse_config_v2", "what is parse_config_v2 for"):
+        first = episodes.find(question)[0]
+        assert (first.session_id, first.explain.keyword) == ("b", 1.0), question
+    for question in ("parse config v2", "why parse_config_v2 fails"):
+        assert episodes.find(question)[0].session_id != "b", question
+
+
 def test_an_answer_gains_from_what_is_said_around_it_and_in_its_session(episodes):
     """The words of a question may be spread over several messages, none of which has them all."""
     episodes.save("a", "about the token refresh", "it works", "only under load", "what of payments")
