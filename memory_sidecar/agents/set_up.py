@@ -81,13 +81,15 @@ def _programs(piece: Piece) -> Iterator[str]:
 
 
 def _commands(value: Any) -> Iterator[str]:  # noqa: ANN401  settings
-    """Yield the program of each `command` in `value`: with `args` a path, else a line of shell."""
+    """Yield the program of each `command` in `value`: by a list, beside `args`, or in a shell."""
     if isinstance(value, list):
         for each in value:
             yield from _commands(each)
     elif isinstance(value, dict):
         command = value.get("command")
-        if isinstance(command, str):
+        if isinstance(command, list) and command and isinstance(command[0], str):
+            yield command[0]
+        elif isinstance(command, str):
             yield command if "args" in value else shlex.split(command)[0]
         for each in value.values():
             yield from _commands(each)

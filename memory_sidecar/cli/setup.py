@@ -46,8 +46,8 @@ def setup(
 ) -> SetUp:
     """Have coding agents know memory-sidecar: MCP server, skills and hooks.
 
-    AGENT is any of claude, codex, cursor, vscode, gemini, windsurf and zed; by default every one
-    that is installed. Shows what it changes in which file, and asks before it writes.
+    AGENT is any of claude, codex, cursor, opencode, vscode, gemini, windsurf and zed; by default
+    every one that is installed. Shows what it changes in which file, and asks before it writes.
     """
     if undo and owner is not None:
         raise UsageError("--undo needs no --agent", hint="name a coding agent to undo only that")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from memory_sidecar.core.projects import home
 
@@ -33,7 +34,9 @@ class CodingAgent:
     servers: str  # the file that lists MCP servers: JSON, or TOML if its name says so
     servers_at: str = "mcpServers"  # the member of that file that has the servers
     program: str = ""  # on PATH if the agent is installed; "": its name
+    servers_else: str = ""  # where that file is if only this one exists
     server_type: str = ""  # the `type` of our entry; "" for none
+    is_command_whole: bool = False  # the `command` of an entry is a list, with the arguments
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills
     hooks: str = ""  # the file it reads hooks from, in the form of Claude Code
     moved_by: str = ""
@@ -43,6 +46,19 @@ class CodingAgent:
         return self.path(self.folder, environ).is_dir() or bool(
             shutil.which(self.program or self.name, path=environ.get("PATH"))
         )
+
+    def servers_file(self, environ: Mapping[str, str]) -> str:
+        """Return `servers` or `servers_else`, for the user with the environment `environ`."""
+        usual, other = self.servers, self.servers_else
+        is_other = other and not self.path(usual, environ).exists()
+        return other if is_other and self.path(other, environ).exists() else usual
+
+    def entry(self, of: Mapping[str, object]) -> dict[str, object]:
+        """Return our entry among the servers, made `of` a `command` and its `args`."""
+        entry = ({"type": self.server_type} if self.server_type else {}) | dict(of)
+        if self.is_command_whole:
+            entry["command"] = [entry["command"], *cast("list[str]", entry.pop("args"))]
+        return entry
 
     def path(self, relative: str, environ: Mapping[str, str]) -> Path:
         """Return the absolute path of `relative` for the user with the environment `environ`."""
@@ -80,6 +96,18 @@ CODING_AGENTS = (
         folder=".cursor",
         servers=".cursor/mcp.json",
         skills=".cursor/skills",
+    ),
+    CodingAgent(
+        name="opencode",
+        folder=".config/opencode",  # on every platform
+        servers=".config/opencode/opencode.json",
+        servers_else=".config/opencode/opencode.jsonc",
+        servers_at="mcp",
+        server_type="local",
+        is_command_whole=True,
+        skills=".config/opencode/skills",
+        moved_by="XDG_CONFIG_HOME",
+        moves=".config",
     ),
     CodingAgent(
         name="vscode",

@@ -218,9 +218,9 @@ class Plan:
             file = os.path.realpath(agent.path(path, self._environ))
             return _Edit(agent.name, what, file, of, at, value)
 
-        entry = ({"type": agent.server_type} if agent.server_type else {}) | dict(wish.entry)
-        member = toml_table if agent.servers.endswith(".toml") else json_member
-        edits = [edit("MCP server", agent.servers, member, [agent.servers_at, SERVER], entry)]
+        servers, entry = agent.servers_file(self._environ), agent.entry(wish.entry)
+        member = toml_table if servers.endswith(".toml") else json_member
+        edits = [edit("MCP server", servers, member, [agent.servers_at, SERVER], entry)]
         for event, hook in wish.hooks.items() if agent.hooks else ():
             edits.append(edit(f"hook {event}", agent.hooks, json_element, ["hooks", event], hook))
         for name, content in wish.skills.items() if agent.skills else ():

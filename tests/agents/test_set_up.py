@@ -36,18 +36,17 @@ def test_a_program_that_an_upgrade_took_away_is_named_with_the_agents_that_start
     program = tmp_path / "of before" / "memory-sidecar"
     program.parent.mkdir()
     program.touch()
-    environ = set_up(tmp_path, program, "claude", "codex")
+    agents = ("claude", "codex", "opencode")
+    environ = set_up(tmp_path, program, *agents)
     assert [check.ok for check in examine_set_up(environ)] == [True]
     program.unlink()
     (check,) = examine_set_up(environ)
     assert not check.ok
-    assert check.text == f"{program} is gone, and the settings of claude, codex start it"
-    assert check.hint.startswith("`memory-sidecar setup claude codex`")
+    assert check.text == f"{program} is gone, and the settings of claude, codex, opencode start it"
+    assert check.hint.startswith("`memory-sidecar setup claude codex opencode`")
     now = tmp_path / "memory-sidecar"
     now.touch()
-    assert [check.ok for check in examine_set_up(set_up(tmp_path, now, "claude", "codex"))] == [
-        True
-    ]
+    assert [check.ok for check in examine_set_up(set_up(tmp_path, now, *agents))] == [True]
 
 
 def test_an_entry_that_the_user_took_out_or_changed_is_none_of_ours(tmp_path):

@@ -92,6 +92,7 @@ def test_the_agents_that_are_installed_are_found(home):
         ("claude", "CLAUDE_CONFIG_DIR", ".claude.json", "settings.json", "skills"),
         ("codex", "CODEX_HOME", "config.toml", "", "HOME/.agents/skills"),
         ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json", "", ".gemini/skills"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json", "", "opencode/skills"),
         ("zed", "XDG_CONFIG_HOME", "zed/settings.json", "", ""),
         ("vscode", "XDG_CONFIG_HOME", "Code/User/mcp.json", "", ""),
     ],
@@ -325,6 +326,21 @@ def test_settings_with_comments_stay_readable_when_the_entry_goes(home, before, 
     assert [part in after for part in ("//", "/*")] == [part in edited for part in ("//", "/*")]
     if edit(before) == before:
         assert after == before
+
+
+def test_opencode_is_set_up_in_the_file_that_it_has_with_one_list_for_a_command(home):
+    folder = home / ".config/opencode"
+    folder.mkdir()
+    (folder / "opencode.jsonc").write_text('{"model": "x"} // mine\n')
+    plan = set_up(home)
+    assert not (folder / "opencode.json").exists()
+    servers = '"mcp": {"memory-sidecar": {"type": "local", "command": ["/bin/sidecar", "mcp"]}}'
+    written = (folder / "opencode.jsonc").read_text()
+    assert "".join(servers.split()) in "".join(written.split())
+    assert outcomes(set_up(home)) == {StepOutcome.SAME}
+    assert outcomes(plan) == {StepOutcome.ADDED}
+    take_back(home)
+    assert (folder / "opencode.jsonc").read_text() == '{"model": "x"} // mine\n'
 
 
 def test_another_server_of_our_name_is_left_with_the_reason(home):
