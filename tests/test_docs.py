@@ -81,9 +81,10 @@ def test_what_starts_the_mcp_server_does():
         for each in json.loads(block).values()
         for server in each.values()
     ]
-    starts = [[server["command"], *server["args"]] for server in servers]
+    commands = [(server["command"], server.get("args", ())) for server in servers]
+    starts = [[*([c] if isinstance(c, str) else c), *arguments] for c, arguments in commands]
     starts += [shlex.split(line) for line in re.findall(r"mcp add memory -- (.*?) +#", page)]
-    assert len(starts) == 4
+    assert len(starts) == 5
     for program, *words in starts:
         assert program == "memory-sidecar"
         assert unknown_options(words) == []
@@ -192,14 +193,18 @@ def test_the_hooks_count_reads_and_save_the_session(hooks, run, data_dir, tmp_pa
     assert refs["refs"] == 1
     (session,) = run("session", "list", "--json").json
     assert session["session_id"].endswith("0b1e-5f")
+    run("store", "Tokens live an hour", "--category", "codebase")
+    assert "Tokens live an hour" in after(hooks["SessionStart"], {}, data_dir)
 
 
-def after(command: str, event: dict[str, object], data_dir: Path) -> None:
-    """Run a hook as an agent does: the event on standard input."""
+def after(command: str, event: dict[str, object], data_dir: Path) -> str:
+    """Run a hook as an agent does, the event on standard input; returns what it prints."""
     path = os.pathsep.join((str(PROGRAM.parent), os.environ["PATH"]))
-    subprocess.run(
+    return subprocess.run(
         ["sh", "-c", command],
-        input=json.dumps(event).encode(),
+        input=json.dumps(event),
         env=os.environ | {"PATH": path, "MEMORY_SIDECAR_DATA_DIR": str(data_dir)},
         check=True,
-    )
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ).stdout

@@ -14,6 +14,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, with_agent
 from memory_sidecar.cli.session_search import indent_lines, list_sessions, search, sessions_of
+from memory_sidecar.cli.session_start import start
 from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError, system_error
 from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.results import pluralize
@@ -44,6 +45,7 @@ def session() -> None:
 
 session.add_command(search)
 session.add_command(list_sessions)
+session.add_command(start)
 
 
 @session.command()

@@ -97,6 +97,10 @@ def _make_wish(call: Call, owner: str | None) -> Wish:
     return Wish(
         entry={"command": command[0], "args": [*command[1:], "mcp", *options]},
         hooks={
+            "SessionStart": {
+                "matcher": "startup|clear|compact",  # a resumed one has it already
+                "hooks": [_make_hook(command, ["session", "start", *options], is_read=True)],
+            },
             "PostToolUse": {
                 "matcher": "Read|Grep",
                 "hooks": [_make_hook(command, ["context", "access", "-", *data_dir])],
@@ -107,8 +111,12 @@ def _make_wish(call: Call, owner: str | None) -> Wish:
     )
 
 
-def _make_hook(command: list[str], arguments: list[str]) -> dict[str, str]:
-    return {"type": "command", "command": shlex.join([*command, *arguments]) + " >/dev/null"}
+def _make_hook(
+    command: list[str], arguments: list[str], *, is_read: bool = False
+) -> dict[str, str]:
+    """Make a hook that runs `command` with `arguments`; its agent reads the output if `is_read`."""
+    line = shlex.join([*command, *arguments])
+    return {"type": "command", "command": line if is_read else f"{line} >/dev/null"}
 
 
 def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[TextLine]:

@@ -143,6 +143,7 @@ READING = [
     ("category", "list"),
     ("session", "search", "deploy", "--mode", "keyword"),
     ("session", "list"),
+    ("session", "start"),
     ("session", "show", "s"),
     ("session", "promote", "s", "--dry-run"),
     ("session", "prune", "--keep-days", "0", "--dry-run"),

@@ -17,7 +17,7 @@ def test_all_that_an_agent_starts_uses_the_data_directory_of_who_set_it_up(tmp_p
     commands = [each["hooks"][0]["command"] for (each,) in hooks.values()]
     server = json.loads((config / ".claude.json").read_text())["mcpServers"]["memory-sidecar"]
     commands.append(" ".join(server["args"]))
-    assert len(commands) == 3
+    assert len(commands) == 4
     assert all(f"--data-dir {data_dir}" in command for command in commands)
 
 

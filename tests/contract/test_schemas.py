@@ -194,6 +194,7 @@ def about_sessions(call: Recorder, folder: Path) -> None:
     session_id = call("session save", stdin=json.dumps(SESSION))["session_id"]
     call("session search", "token refresh", "--explain")
     call("session list")
+    call("session start")
     call("session show", session_id)
     call("session promote", session_id, "--dry-run")
     call("session promote", session_id)

@@ -111,6 +111,7 @@ READING = (
     _of_agent("category list"),
     _of_agent("session search", "token refresh", "--mode", "keyword"),
     _of_agent("session list"),
+    _of_agent("session start"),
     _of_agent("session show", "s1"),
     Command("episodic-search", ("green", *_JOURNAL)),
     Command("episodic-commit", _JOURNAL),

@@ -72,6 +72,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("memory pull", A, ""),
     ("session save", A, SESSION),
     ("session list", A, ""),
+    ("session start", A, ""),
     ("session search", ("total", *A), ""),
     ("session show", ("s1", *A), ""),
     ("session promote", ("s1", *A), ""),

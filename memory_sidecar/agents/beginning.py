@@ -1,0 +1,48 @@
+"""What an agent should know as a session begins: what is remembered, by title, and what was done.
+
+Titles alone, since all of it goes into the context of every session: what matters is read whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from memory_sidecar.core.results import about, build_from
+from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
+from memory_sidecar.memories.results import Memory, MemoryHead
+from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.model import SessionFilter
+from memory_sidecar.sessions.results import Head
+
+OF_PROJECT = 8  # memories
+OF_NONE = 4  # memories that apply to all projects
+AMONG = 100  # of the strongest memories of all projects, those that apply to all are looked for
+SESSIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is known as a session begins in a project."""
+
+    project: Annotated[str, about("the source that contains the folder, or empty")]
+    memories: Annotated[tuple[MemoryHead, ...], about("the strongest, those of the project first")]
+    sessions: Annotated[tuple[Head, ...], about("of the folder, the latest first")]
+
+
+def find_beginning(
+    memories: Memories, sessions: Sessions, *, project: str, folder: Path
+) -> Beginning:
+    """Find what an agent should know that begins to work on `project`, "" for none, in `folder`."""
+    of_project = _strongest(memories, MemoryFilter(project=project), OF_PROJECT) if project else []
+    of_none = [each for each in _strongest(memories, MemoryFilter(), AMONG) if not each.project]
+    known = [build_from(MemoryHead, each) for each in (*of_project, *of_none[:OF_NONE])]
+    latest = sessions.list_sessions(SessionFilter(project=str(folder)), limit=SESSIONS)
+    return Beginning(project, tuple(known), tuple(latest))
+
+
+def _strongest(memories: Memories, wanted: MemoryFilter, limit: int) -> list[Memory]:
+    asked = MemoryList(filter=wanted, sort=Sort.STRENGTH, limit=limit, without_pages=True)
+    return memories.list(asked, with_shared=True)
