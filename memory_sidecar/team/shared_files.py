@@ -20,6 +20,7 @@ _ERA = (
     " (SELECT oid FROM pg_database WHERE datname = current_database()))"
 )
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
+MOST_FILES = 1 << 26  # ids that a team has given to files, at 4 bytes each in a scope
 MAIN_BRANCHES = ("main", "master")
 KEPT_GENERATIONS = 10_000  # for which a source keeps deleted files, so that caches hear of them
 
@@ -143,12 +144,17 @@ class SearchScope:
         masked: Mapping[str, Collection[str]],
         outdated: int,
     ) -> SearchScope:
-        """`sources` and `masked` (paths) are keyed by the name of the source on this machine."""
+        """`sources` and `masked` (paths) are keyed by the name of the source on this machine.
+
+        Raises ValueError for an id of a file that no team comes to.
+        """
         is_wanted = file_filter(wanted)
         files: list[ChunkFile] = []
         numbers: dict[int, int] = {}
         by_name: defaultdict[str, list[int]] = defaultdict(list)
         last = max((max(known, default=0) for known in sources.values()), default=0)
+        if last > MOST_FILES:
+            raise ValueError(f"a file has the id {last}")
         first = np.full(last + 2, NO_CHUNK, np.int32)
         hidden: list[int] = []
         chunks = left_out = 0

@@ -534,6 +534,9 @@ def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
         "UPDATE memory_sidecar.chunk_static SET id = -id",
         "UPDATE memory_sidecar.words SET entries = substr(entries, 2)",
         "UPDATE memory_sidecar.sources SET chunks = -1",
+        "UPDATE memory_sidecar.sources SET generation = 1000;"
+        " INSERT INTO memory_sidecar.files OVERRIDING SYSTEM VALUE SELECT 2147483640, id, 'a.py',"
+        " 'python', 'new', 1, 1, 1000 FROM memory_sidecar.sources",
     ],
 )
 def test_rows_of_an_indexer_that_make_no_sense_leave_what_is_here(make_member, database, spoiling):
