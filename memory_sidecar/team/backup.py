@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import IO, Final
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+import msgspec
 import numpy as np
 import psycopg
 from psycopg.errors import ProgramLimitExceeded
@@ -25,7 +26,7 @@ from psycopg.errors import ProgramLimitExceeded
 from memory_sidecar.core.atomic import LEFT_AFTER_MS, TEMPORARY_PREFIX, sweep
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, convert
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.team.code_write import copy_words
@@ -40,8 +41,13 @@ BLOCK_BYTES = 1 << 20
 MAX_HEADER_BYTES = 64 << 20
 WORDS_AT_ONCE = 10_000  # rows of `words` that are renumbered in memory at once
 
-# RuntimeError: a zip that is encrypted, or compressed in another way
-_DAMAGED = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, RuntimeError)
+# RuntimeError: a zip that is encrypted
+_DAMAGED = (
+    *(BadZipFile, zlib.error, EOFError, RuntimeError),
+    *(KeyError, ValueError, TypeError, msgspec.ValidationError),
+)
+# What the server says to malformed rows, and to rows that are there twice or lack a value.
+_MALFORMED = (psycopg.DataError, psycopg.IntegrityError, ProgramLimitExceeded)
 
 _OF_SOURCES = "source = ANY(%s)"
 _TABLES: Final = {
@@ -144,7 +150,7 @@ def import_code(
                         with kept.open(table) as stream:
                             _copy_from(connection, table, stream)
                     _insert_sources(connection, sources, replaces=replaces)
-                except (psycopg.DataError, ProgramLimitExceeded) as error:  # of malformed rows
+                except _MALFORMED as error:
                     raise ValueError(str(error)) from error
     except _DAMAGED as error:
         raise StoreForeign(
@@ -166,6 +172,8 @@ def _opened(file: Path) -> IO[bytes]:
 
 
 def _read_sources(kept: ZipFile, file: Path) -> list[ExportedSource]:
+    if any(each.compress_type not in (ZIP_DEFLATED, ZIP_STORED) for each in kept.infolist()):
+        raise ValueError("compressed in another way")  # which fails by errors of its own
     with kept.open(HEADER) as first:
         header = json.loads(first.read(MAX_HEADER_BYTES))
     if header["version"] > VERSION:
@@ -173,7 +181,7 @@ def _read_sources(kept: ZipFile, file: Path) -> list[ExportedSource]:
             f"{file} has schema {header['version']}, this version knows {VERSION}",
             hint="update memory-sidecar on this machine",
         )
-    return [ExportedSource(**each) for each in header["sources"]]
+    return convert(header["sources"], list[ExportedSource])
 
 
 def _copy_from(connection: Connected, table: str, stream: IO[bytes]) -> None:
@@ -232,23 +240,27 @@ def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) 
         named,
     ).fetchone()
     is_there = known is not None and known[-1] != "infinity"  # else it was removed, see `lease`
+    taken = Conflict(
+        f"the team has {kept.repository} ({kept.branch}) already",
+        hint="--replace overwrites it with the file's",
+    )
     if is_there and not replaces:
-        raise Conflict(
-            f"the team has {kept.repository} ({kept.branch}) already",
-            hint="--replace overwrites it with the file's",
-        )
+        raise taken
     if known:
         delete_source(connection, known[0])
-    ((source,),) = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO sources"
         " (repository, branch, folder, generation, model, static, chunks, tokens,"
-        " holder, lease_until) VALUES (%s, %s, %s, 1, %s, %s, %s, %s, %s, %s) RETURNING id",
+        " holder, lease_until) VALUES (%s, %s, %s, 1, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING RETURNING id",
         (
             *(*named, kept.model, kept.static, kept.chunks, kept.tokens),
             *(known[1:] if known and is_there else ("", "-infinity")),
         ),
-    )
-    return int(source)
+    ).fetchone()
+    if inserted is None:  # by another import, since it was looked for
+        raise taken
+    return int(inserted[0])
 
 
 @dataclass(frozen=True, slots=True)

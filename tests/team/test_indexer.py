@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_LZMA, ZIP_STORED, ZipFile
 
 import psycopg
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.agents.services import Services
@@ -305,6 +306,36 @@ def test_a_file_with_rows_that_are_none_is_refused_and_one_that_is_not_there_nam
     assert refused.status == 1
     assert "No such file" in refused.error["message"]
     assert "internal" not in refused.error["message"]
+
+
+def _doubled(rows):
+    return rows[:19] + 2 * rows[19:-2] + rows[-2:]  # between the header of COPY and its end
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "spoil", "how"),
+    [
+        (HEADER, lambda header: header.replace(b'"branch": "main"', b'"branch": {}'), ZIP_STORED),
+        (HEADER, lambda header: header.replace(b'"branch": "main"', b'"branch": null'), ZIP_STORED),
+        ("files", _doubled, ZIP_STORED),
+        ("chunk_static", _doubled, ZIP_STORED),
+        ("", None, ZIP_LZMA),  # whose errors are its own
+    ],
+)
+def test_what_no_export_writes_is_no_fault_of_the_team(
+    database, machine, tmp_path, spoiled, spoil, how
+):
+    indexer = machine("ci", database)
+    assert indexer("index", checkout(tmp_path / "shop")).status == 0
+    indexer.json("team", "export", "code.zip")
+    with ZipFile(tmp_path / "code.zip") as whole, ZipFile(tmp_path / "odd.zip", "w", how) as odd:
+        for name in whole.namelist():
+            rows = whole.read(name)
+            odd.writestr(name, spoil(rows) if name == spoiled else rows)
+            assert name != spoiled or odd.read(name) != rows
+    refused = indexer("team", "import", "odd.zip", "--replace", "--json")
+    assert (refused.status, refused.error["code"]) == (1, "store_foreign")
+    assert indexer.json("search", "charge_card", "--all")[0]["filename"] == "shop/payment.py"
 
 
 def test_an_indexer_with_nothing_to_write_keeps_its_lease(database, machine, tmp_path):
