@@ -68,6 +68,8 @@ def setup(
     shown = () if asks else plan.steps
     done = SetUp(may_write, tuple(plan.steps))
     call.show(done, _lines_of(done, steps=shown, undo=undo))
+    if done.written and not undo:
+        _offer_sessions(call, chosen, owner)
     plan.require_all()
     return done
 
@@ -87,6 +89,14 @@ def _choose_agents(
             hint=f"name one to set it up anyway: {', '.join(NAMES)}",
         )
     return installed
+
+
+def _offer_sessions(call: Call, agents: Sequence[CodingAgent], owner: str | None) -> None:
+    """Say which command imports the sessions that `agents` had before."""
+    if patterns := [each for agent in agents if (each := agent.find_sessions(call.environ))]:
+        whose = f" --agent {owner}" if owner else ""
+        command = f"`memory-sidecar session import {' '.join(patterns)}{whose}`"
+        call.reporter.notice(call.hint(f"{command} makes their earlier sessions searchable"))
 
 
 def _make_wish(call: Call, owner: str | None) -> Wish:

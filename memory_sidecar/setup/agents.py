@@ -39,6 +39,7 @@ class CodingAgent:
     is_command_whole: bool = False  # the `command` of an entry is a list, with the arguments
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills
     hooks: str = ""  # the file it reads hooks from, in the form of Claude Code
+    sessions: str = ""  # the pattern of its transcripts, which `session import` reads
     moved_by: str = ""
     moves: str = ""
 
@@ -52,6 +53,12 @@ class CodingAgent:
         usual, other = self.servers, self.servers_else
         is_other = other and not self.path(usual, environ).exists()
         return other if is_other and self.path(other, environ).exists() else usual
+
+    def find_sessions(self, environ: Mapping[str, str]) -> str:
+        """Return the absolute pattern of its transcripts; "" if it has none."""
+        folder, pattern = self.path(self.folder, environ), self.sessions
+        inside = pattern.removeprefix(f"{self.folder}/")
+        return str(folder / inside) if inside and any(folder.glob(inside)) else ""
 
     def entry(self, of: Mapping[str, object]) -> dict[str, object]:
         """Return our entry among the servers, made `of` a `command` and its `args`."""
@@ -79,6 +86,7 @@ CODING_AGENTS = (
         server_type="stdio",
         skills=".claude/skills",
         hooks=".claude/settings.json",
+        sessions=".claude/projects/*/*.jsonl",
         moved_by="CLAUDE_CONFIG_DIR",
         moves=".claude",
     ),
@@ -88,6 +96,7 @@ CODING_AGENTS = (
         servers=".codex/config.toml",
         servers_at=TABLES,
         skills=".agents/skills",
+        sessions=".codex/sessions/*/*/*/*.jsonl",
         moved_by="CODEX_HOME",
         moves=".codex",
     ),

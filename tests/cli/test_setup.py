@@ -34,3 +34,17 @@ def test_undoing_names_each_agent_once_and_then_forgets_what_the_user_removed(tm
     (tmp_path / ".gemini").rename(tmp_path / "elsewhere")
     assert "left as it is (it is gone): MCP server" in setup("--undo")
     assert setup("--undo") == "nothing to change\n"
+
+
+def test_the_sessions_that_an_agent_had_before_are_offered_for_import(tmp_path):
+    def setup(*words):
+        return run_here("setup", "claude", *words, environ={"HOME": str(tmp_path)}, cwd=tmp_path)
+
+    assert "session import" not in setup("--yes").err
+    transcripts = tmp_path / ".claude" / "projects" / "shop"
+    transcripts.mkdir(parents=True)
+    (transcripts / "one.jsonl").touch()
+    pattern = tmp_path / ".claude" / "projects" / "*" / "*.jsonl"
+    done = setup("--yes", "--agent", "a")
+    assert f"`memory-sidecar session import {pattern} --agent a`" in done.err
+    assert "session import" not in setup("--yes", "--undo").err
