@@ -266,3 +266,34 @@ def test_what_changed_while_a_tab_was_hidden_is_asked_for_once(served, tab):
     show(True)
     tab.get_by_text("Stored behind its back").first.wait_for()
     assert asked == ["/live", "/memories"]
+
+
+@pytest.mark.browser
+def test_the_focus_stays_where_a_filter_was_changed(tab):
+    tab.goto(tab.url.replace("/memories", "/search?in=code&q=total"))
+    tab.get_by_label("Language").fill("python")
+    tab.keyboard.press("Tab")
+    tab.wait_for_url("**language=python**")
+    tab.locator("[name=path]:focus").wait_for()
+
+
+@pytest.mark.browser
+def test_what_has_the_focus_is_not_behind_the_bar_of_views(served, tab):
+    for number in range(30):
+        served.store(f"The fact with the number {number}", category="sight")
+    tab.goto(tab.url + "?category=sight")
+    below = tab.evaluate("document.querySelector('body > header').getBoundingClientRect().bottom")
+    for key in "j" * 30 + "k" * 30:
+        tab.keyboard.press(key)
+        assert tab.evaluate("document.activeElement.getBoundingClientRect().top") >= below
+
+
+@pytest.mark.browser
+def test_a_term_of_a_score_stays_in_one_line_on_a_narrow_screen(served, tab):
+    served.store("The till opens at nine", category="narrow")
+    tab.set_viewport_size({"width": 360, "height": 600})
+    tab.goto(tab.url.replace("/memories", "/search?in=memories&category=narrow&q=till"))
+    tab.get_by_text("why this rank").first.click()
+    numbers = tab.locator(".sum td.mono").evaluate_all("all => all.map(each => each.clientHeight)")
+    assert numbers
+    assert max(numbers) < 30

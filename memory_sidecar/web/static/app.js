@@ -103,8 +103,12 @@ document.addEventListener("click", (event) => {
 // Back in a list, the next step is from the row that was opened.
 addEventListener("pageshow", () => rows().find((each) => each.href === history.state?.row)?.focus());
 
+// A filter sends its form, and the view that comes has the focus where this one had it.
+let isFiltering = false;
 document.addEventListener("change", (event) => {
-  event.target.closest("form[data-sends]")?.requestSubmit();
+  const form = event.target.closest("form[data-sends]");
+  if (form) isFiltering = true;
+  form?.requestSubmit();
   const all = event.target.closest("[data-all]");
   if (all) document.querySelectorAll(`input[name="${all.dataset.all}"]`).forEach((each) => (each.checked = all.checked));
   countSelected();
@@ -119,14 +123,19 @@ function countSelected() {
 }
 addEventListener("pageshow", countSelected); // back from elsewhere, what was ticked still is
 
+addEventListener("pagehide", () => isFiltering && (sessionStorage.focused = document.activeElement.name || ""));
+at(`form[data-sends] [name="${sessionStorage.focused || " "}"]:not([type=hidden])`)?.focus();
+delete sessionStorage.focused;
+
 // On a narrow screen the facets are folded, until they are asked for.
 const fold = () => matchMedia("(max-width: 52rem)").matches && document.querySelectorAll(".folds").forEach((each) => (each.open = false));
 document.addEventListener("htmx:afterSettle", fold);
 fold();
 
 // The address is the state: no word in it that says nothing.
-document.addEventListener("submit", (event) => {
-  if (event.target.method !== "get") return;
-  event.target.querySelectorAll("input, select").forEach((each) => each.value || (each.disabled = true));
+document.addEventListener("formdata", ({ target, formData }) => {
+  if (target.method !== "get") return;
+  const all = [...formData];
+  all.forEach(([name]) => formData.delete(name));
+  all.forEach(([name, value]) => value && formData.append(name, value));
 });
-addEventListener("pageshow", () => document.querySelectorAll("form [disabled]").forEach((each) => (each.disabled = false)));
