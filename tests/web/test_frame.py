@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import pytest
@@ -266,6 +267,15 @@ def test_what_changed_while_a_tab_was_hidden_is_asked_for_once(served, tab):
     show(True)
     tab.get_by_text("Stored behind its back").first.wait_for()
     assert asked == ["/live", "/memories"]
+
+
+def test_the_headings_of_a_memory_skip_no_level(served, reader):
+    first = served.store("The till opens at nine", category="headings")
+    other = served.store("The till closes at five", category="headings", links=(first.path,))
+    shown = reader.get(f"/memories/one?agent=architect&path={other.path}").text
+    assert "Links to" in shown
+    levels = list(map(int, re.findall(r"<h(\d)", shown)))
+    assert all(below <= above + 1 for above, below in pairwise(levels)), levels
 
 
 @pytest.mark.browser
