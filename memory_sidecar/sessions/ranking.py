@@ -7,6 +7,7 @@ each constant gives.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,8 +29,10 @@ AROUND_WEIGHT = 0.2  # of the coverage by the messages from REACH before to REAC
 SESSION_WEIGHT = 0.2  # of the BM25 of the whole session
 ANSWER_WEIGHT = 0.3  # of what a question has above the common level, for its answer
 SPEAKER_WEIGHT = 0.04  # of being said by whom the question names
+ASKER_WEIGHT = 0.1  # of being said by the user, if the question is what *I* said
 BREVITY_WEIGHT = 0.2  # what a message loses that states nothing
 BRIEF = 5  # words that a message states if it loses half of that
+OWN = re.compile(r"\b(?:did|have|had) i\b", re.IGNORECASE)
 ASKING = frozenset("ask asks asked asking question questions".split())
 REACH = 2
 K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
@@ -223,6 +226,11 @@ class Statements:
         names = set(self.speakers).difference(Role)
         named = {name for name in names if not words.isdisjoint(plain_words(name))}
         return np.array([len(named) == 1 and each in named for each in self.speakers], np.float64)
+
+    def said_by_asker(self, question: str) -> Scores:
+        """Return 1 for what the user said if `question` is what *I* did or said, else 0."""
+        is_own = bool(OWN.search(question))
+        return np.array([is_own and each == Role.USER for each in self.speakers], np.float64)
 
 
 def _count(rows: Ids, low: Ids, high: Ids) -> Ids:

@@ -13,6 +13,7 @@ A message gains from the messages beside it, since an answer often does not repe
     + 0.2 · coverage by the five messages from two before to two after
     + 0.2 · BM25 of its whole session, as a share of its maximum
     + 0.04, if the question names its speaker, and no other
+    + 0.1, if a user said it, and the question is what "I" said
 
 and loses 0.2 · 5 / (5 + its words outside of questions and code), unless it is such an answer. The
 second and this do not count for a question that asks what was asked.
@@ -60,6 +61,7 @@ from memory_sidecar.sessions.parts import MAX_HITS, SessionPart, group_by_sessio
 from memory_sidecar.sessions.ranking import (
     ANSWER_WEIGHT,
     AROUND_WEIGHT,
+    ASKER_WEIGHT,
     ASKING,
     BREVITY_WEIGHT,
     COMMON_RANK,
@@ -293,6 +295,7 @@ class _RowSearch:
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
             "answer": wants_statements * ANSWER_WEIGHT * statements.lent_to_answers(best, surplus),
-            "speaker": SPEAKER_WEIGHT * statements.said_by_named(self.text),
+            "speaker": SPEAKER_WEIGHT * statements.said_by_named(self.text)
+            + ASKER_WEIGHT * statements.said_by_asker(self.text),
             "brevity": -wants_statements * BREVITY_WEIGHT * statements.brevity,
         }

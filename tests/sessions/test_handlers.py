@@ -510,6 +510,20 @@ def test_what_the_speaker_said_whom_a_question_names_comes_before_what_others_sa
         assert found == speakers, question
 
 
+def test_what_the_user_said_gains_where_the_question_is_what_i_said(episodes):
+    episodes.save(
+        "a", "a lock around the refresh", "a lock around the whole refresh, since two run"
+    )
+    for question, gaining in {
+        "what did I say of a lock": [0],
+        "which lock had I wanted": [0],
+        "what did we say of a lock": [],
+        "how do I lock the refresh": [],
+    }.items():
+        found = [h.sequence for h in episodes.find(question) if "speaker" in h.explain.boosts]
+        assert found == gaining, question
+
+
 def test_of_equal_words_what_states_more_comes_first(episodes):
     stated = "the token refresh fails under load, since two of them run at once without a lock"
     episodes.save("a", stated, "the token refresh fails?")
