@@ -37,7 +37,7 @@ _ASIDES = (
         "docs",
         re.compile(
             rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi|dox)$"
-            r"|^(doc|manual|changelogs?|newsfragments|release[_-]?notes)/"
+            r"|^(doc|manual|src/site|changelogs?|newsfragments|release[_-]?notes)/"
             r"|(^|/)(docs|documentation|man)/",
             re.IGNORECASE,
         ),
@@ -52,10 +52,8 @@ _ASIDES = (
         "data",
         re.compile(
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
-            r"|bundled|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
-            r"|-lock\.ya?ml$|^tags$|\.(freezed|g|mapper|mocks)\.dart$"
-            r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
+            r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?)/"
+            r"|-lock\.ya?ml$|^tags$|(^|/)PKG-INFO$"
             # Texts in other languages, which repeat each message of the sources.
             r"|\.(po|pot|xliff?|arb)$|(^|/)(locales?|i18n|l10n|translations?|resources/lang)/(.*/)?"
             r"(?!(en|db|go|js|py|rb|ts|ui)[-_./])[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
@@ -74,6 +72,16 @@ _ASIDES = (
         ),
     ),
     (
+        "vendored",  # or generated: "which package" asks for no code of another project
+        re.compile(
+            r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party)/"
+            r"|^(deps|extern(als?)?|subprojects)/|\.(freezed|g|mapper|mocks)\.dart$"
+            r"|\.min\.(?:[cm]?js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\b(generated|vendor\w*|bundled|third[ -]party)\b", re.IGNORECASE),
+    ),
+    (
         "examples",
         re.compile(
             r"(^|[/._-])(examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
@@ -85,8 +93,8 @@ _ASIDES = (
         ),
     ),
     (
-        "declarations",  # of what is written in JavaScript beside them
-        re.compile(r"\.d\.[cm]?ts$", re.IGNORECASE),
+        "declarations",  # of what is written in JavaScript or Ruby beside them
+        re.compile(r"\.d\.[cm]?ts$|\.rb[is]$", re.IGNORECASE),
         re.compile(
             r"\b(typ(e[ds]?|ings?)|typescript|interfaces?|declar\w+|overloads?|generics?)\b",
             re.IGNORECASE,
@@ -162,4 +170,4 @@ def is_aside(path: str) -> bool:
 
 def is_data(path: str) -> bool:
     """Whether the file is data, generated or vendored."""
-    return "data" in asides_of(path)
+    return not asides_of(path).isdisjoint({"data", "vendored"})
