@@ -118,6 +118,13 @@ _TESTS_OF = re.compile(
     r" (?:about|for|of|that)\b|\b(?:tests|specs)\W*$|^where (?:are|is) .* tested\b",
     re.IGNORECASE,
 )
+# "Which ports are blocked" and "default timeout" ask for a list or a value, which docs state, too.
+_ASKS_WHICH = re.compile(
+    r"^\W*(?:which|what)\b(?! (?:class(?:es)?|code|does|files?|functions?|happens|methods?|modules?"
+    r"|calls|extends|implements|includes|parts?|uses)\b)|\bdefaults?\b"
+    r"|^\W*(?:flag|option|setting)s?\b|\b(?:flag|option|setting)s?\W*$",
+    re.IGNORECASE,
+)
 # "A store in memory for tests" and "during tests" ask for code that tests use, not for a test.
 _FOR_TESTS = re.compile(r"\b(?:for|during) (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
@@ -142,6 +149,11 @@ def without_docs(asides: frozenset[str]) -> frozenset[str]:
 def asks_for_tests(text: str) -> bool:
     """Whether the question `text` asks for tests of something: "tests of the date parser"."""
     return bool(_TESTS_OF.search(_FOR_TESTS.sub("", text)))
+
+
+def asks_which(text: str) -> bool:
+    """Whether the question `text` asks what there is, or for a setting: docs tell that as well."""
+    return bool(_ASKS_WHICH.search(text))
 
 
 def is_code(path: str, language: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.code.asides import PROSE, asides_of, asides_to, asks_for_tests
+from memory_sidecar.code.asides import PROSE, asides_of, asides_to, asks_for_tests, asks_which
 from memory_sidecar.index.project_name import cut_out, without_project
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
@@ -24,6 +24,7 @@ PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 COMMON_NAMES = 5  # files; a word in the names of more tells less
 ASIDE_PENALTY = 0.2
+DOCS_PENALTY = 0.1  # where docs state what is asked for as well as code
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
@@ -77,6 +78,11 @@ _LANGUAGE = re.compile(
     re.IGNORECASE,
 )
 
+# "default resolve timeout" asks for a value, and stands in comments about others.
+_IS_NO_MESSAGE = re.compile(
+    rf"{QUESTION_WORD.pattern}|\A(?-i:default) [\w -]*\Z", QUESTION_WORD.flags
+)
+
 # A question of users or builders of the project, which its README and docs answer.
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|you|one)\b"
@@ -111,6 +117,7 @@ class Question:
     keyword_weight: float
     asks_for_guide: bool  # how to install, run, configure, contribute …
     asks_for_tests: bool  # "tests of the date parser"
+    asks_which: bool  # "which ports are blocked", "default timeout"
     asides: frozenset[str]  # kinds of files that it does not ask for
     words: tuple[str, ...]  # distinct; no stop words, names of projects, and those of two letters
     prefixes: frozenset[str]  # the first MIN_MATCHED_LETTERS of each of `words`
@@ -137,12 +144,13 @@ class Question:
         )
         return cls(
             text=about,
-            message="" if about != named or QUESTION_WORD.match(asked) else asked,
+            message="" if about != named or _IS_NO_MESSAGE.match(asked) else asked,
             subject=subject.strip() or about,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
             asks_for_guide=asks_for_guide,
             asks_for_tests=asks_for_tests(named),
+            asks_which=asks_which(named),
             asides=asides_to(named, asks_for_guide=asks_for_guide),
             words=words,
             prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
@@ -238,7 +246,11 @@ class Question:
 
     def penalties(self, filename: str) -> dict[str, float]:
         """Return what a chunk of `filename` loses, by each kind of aside that the file is."""
-        return dict.fromkeys(self.asides & asides_of(filename), -ASIDE_PENALTY)
+        kinds = asides_of(filename)
+        found = dict.fromkeys(self.asides & kinds, -ASIDE_PENALTY)
+        if self.asks_which and "docs" in found and "changes" not in kinds:
+            found["docs"] = -DOCS_PENALTY
+        return found
 
 
 @lru_cache(maxsize=1 << 14)

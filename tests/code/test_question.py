@@ -10,7 +10,9 @@ import pytest
 from memory_sidecar.code.asides import is_aside, is_data
 from memory_sidecar.code.question import (
     ASIDE_PATH_SHARE,
+    ASIDE_PENALTY,
     COMMON_NAMES,
+    DOCS_PENALTY,
     ENTRY_PAGE_BOOST,
     GUIDE_BOOST,
     KEYWORD_WEIGHT,
@@ -141,12 +143,6 @@ def test_tests_count_less_unless_asked_for(path):
         "schemas/save.json",
         "tests/fixtures/a.py",
         "package-lock.json",
-        "third-party/a.c",
-        "a.min.js",
-        "api/cart.pb.go",
-        "cart_pb2.py",
-        "zz_generated.deepcopy.go",
-        "lib/cart.freezed.dart",
         "pnpm-lock.yaml",
         "tags",
     ],
@@ -154,6 +150,24 @@ def test_tests_count_less_unless_asked_for(path):
 def test_data_counts_less_unless_asked_for(path):
     assert "data" in Question.of("how are totals computed").penalties(path)
     assert "data" not in Question.of("the JSON schema of what is saved").penalties(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "third-party/a.c",
+        "src/till/_vendor/rates/schema.py",
+        "a.min.js",
+        "api/cart.pb.go",
+        "cart_pb2.py",
+        "zz_generated.deepcopy.go",
+        "lib/cart.freezed.dart",
+    ],
+)
+def test_code_of_others_counts_less_whatever_data_is_asked_for(path):
+    for asked in ("how are totals computed", "which version of a package is in the settings"):
+        assert Question.of(asked).penalties(path).keys() == {"vendored"}
+    assert not Question.of("which vendored code is there").penalties(path)
 
 
 @pytest.mark.parametrize(
@@ -187,15 +201,43 @@ def test_tests_gain_where_they_are_what_is_asked_for(asked, gain):
     assert Question.of(asked).tests_boost("cart.py") == 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "default currency of a till",
+        "which ports are blocked",
+        "setting for the currency",
+        "currency option",
+    ],
+)
+def test_docs_lose_half_as_much_where_a_value_or_a_list_is_asked_for(asked):
+    assert Question.of(asked).penalties("docs/till.md") == {"docs": -DOCS_PENALTY}
+    assert Question.of(asked).penalties("CHANGELOG.md")["docs"] == -ASIDE_PENALTY
+
+
+def test_words_about_a_default_are_no_message_that_a_comment_may_hold():
+    assert not Question.of("default resolve timeout").message
+    for message in ("Default till not found", "default till: no such file"):
+        assert Question.of(message).message
+
+
+@pytest.mark.parametrize(
+    "asked", ["what calls round", "which function rounds", "how is it rounded"]
+)
+def test_docs_lose_all_of_it_where_code_is_asked_for(asked):
+    assert Question.of(asked).penalties("docs/till.md") == {"docs": -ASIDE_PENALTY}
+
+
 def test_comments_and_docstrings_are_asked_for_in_code():
     for asked in ("the schema made of docstrings", "ignoring hints by comments in a module"):
         assert "docs" in Question.of(asked).asides
 
 
-def test_declarations_of_types_count_less_unless_types_are_asked_for():
-    penalties = Question.of("how carts are totalled").penalties("shop.d.ts")
+@pytest.mark.parametrize("path", ["shop.d.ts", "sorbet/rbi/shop.rbi", "sig/shop.rbs"])
+def test_declarations_of_types_count_less_unless_types_are_asked_for(path):
+    penalties = Question.of("how carts are totalled").penalties(path)
     assert penalties.keys() == {"declarations"}
-    assert not Question.of("the types of a cart").penalties("shop.d.ts")
+    assert not Question.of("the types of a cart").penalties(path)
 
 
 @pytest.mark.parametrize("path", ["CMakeLists.txt", "src/install.py", "bin/install"])
@@ -205,7 +247,12 @@ def test_a_name_like_that_of_prose_is_none(path):
 
 @pytest.mark.parametrize(
     ("path", "is_docs"),
-    [("doc/api.c", True), ("site/docs/a.js", True), ("flags/doc/man.rs", False)],
+    [
+        ("doc/api.c", True),
+        ("site/docs/a.js", True),
+        ("src/site/ko/xdoc/api.xml", True),
+        ("flags/doc/man.rs", False),
+    ],
 )
 def test_code_in_an_inner_folder_called_doc_makes_docs_and_is_none(path, is_docs):
     assert ("docs" in Question.of("how are totals computed").penalties(path)) is is_docs
