@@ -23,8 +23,8 @@ those it uses, so only a few that stand out by them count.
 
 An aside is a test, documentation, an example or data (see `asides`) that the question does not ask
 for; its path counts half. Docs are none where hardly any candidate is code, and lose 0.1 where a
-list or the value of a setting is asked for. A question of how to
-install, run or contribute asks for a guide: prose gains, READMEs most.
+list or the value of a setting is asked for. A question of how to install, run or contribute asks
+for a guide: prose gains, READMEs most.
 
 The keyword share saturates instead of being divided by the best of the list, so that a weak best
 match stays weak. Each term is here because ranking on named sets got worse without it, as
