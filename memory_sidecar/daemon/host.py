@@ -22,7 +22,7 @@ from memory_sidecar import __version__
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.daemon import systemd
-from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.address import read_announcement, state_file
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.log import route_standard_streams
@@ -60,7 +60,10 @@ def host(
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
     crashes = CrashLog(Path(data_dir, "state"), "requests")
-    listener.announce(data_dir)
+    try:
+        listener.announce(data_dir)
+    except OSError as error:
+        _log.warning("the address cannot be written: %s", error)
     _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
     if crashes.suspects:
         _log.warning("the last daemon died while it answered %d requests", crashes.suspects)
@@ -96,7 +99,7 @@ class _Life:
         starting.start()
         tending = [
             asyncio.create_task(_hand_over(server)),
-            asyncio.create_task(_stop_when_removed(server)),
+            asyncio.create_task(self._stay_found(server)),
             asyncio.create_task(_stop_when_unused(server, self.application)),
             asyncio.create_task(_feed_watchdog(self.environ)),
         ]
@@ -107,6 +110,18 @@ class _Life:
         await asyncio.to_thread(self._finish, starting)
         server.hang_up()
         return server.is_handing_over
+
+    async def _stay_found(self, server: Server) -> None:
+        """Announce the address again if it is lost: removed, replaced, or never written.
+
+        Stops the server once its folder or socket is removed, even if no client connects.
+        """
+        announced = self.listener.address, os.getpid()
+        while server.check_place():
+            with suppress(OSError):
+                if read_announcement(self.data_dir) != announced:
+                    self.listener.announce(self.data_dir)
+            await asyncio.sleep(IN_PLACE_CHECK_S)
 
     def _finish(self, starting: threading.Thread) -> None:
         systemd.notify("STOPPING=1", self.environ)
@@ -154,12 +169,6 @@ def _stop_on_signals(server: Server) -> None:
         # SIGHUP: a closing terminal ends what it started, unless `nohup` ignores the signal.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             loop.add_signal_handler(number, stop, number)
-
-
-async def _stop_when_removed(server: Server) -> None:
-    """Stop the server once its folder or socket is removed, even if no client connects."""
-    while server.check_place():
-        await asyncio.sleep(IN_PLACE_CHECK_S)
 
 
 async def _hand_over(server: Server) -> None:

@@ -71,18 +71,18 @@ class Listener:
             return not is_gone(error)
 
     def announce(self, data_dir: str) -> None:
-        """Write the address where clients look first. On failure a Unix socket is still found."""
+        """Write the address where clients look first. Raises OSError.
+
+        Without it, a client with the same environment still finds a Unix socket.
+        """
         path = Path(state_file(data_dir, "daemon.json"))
         new = path.with_suffix(".new")
         content = {"address": self.address, "pid": os.getpid(), "version": __version__}
-        try:
-            new.unlink(missing_ok=True)
-            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                json.dump(content, file)
-            new.replace(path)
-        except OSError as error:
-            _log.warning("the address cannot be written: %s", error)
+        new.unlink(missing_ok=True)
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+        new.replace(path)
 
     def retract(self, data_dir: str) -> None:
         """Remove the socket and the address, while the lock is still held."""

@@ -15,8 +15,10 @@ import psutil
 import pytest
 
 from memory_sidecar.core.process import MAX_DATA_BYTES
+from memory_sidecar.daemon.address import read_announcement
 from memory_sidecar.daemon.protocol import encode, greeting
 from tests.e2e.home import PROGRAM, Home
+from tests.waiting import eventually
 
 CLOCK_AHEAD = """
 import time
@@ -139,6 +141,19 @@ def test_address_that_somebody_else_wrote_receives_nothing(home):
         trap.setblocking(False)
         with pytest.raises(BlockingIOError):
             trap.accept()
+
+
+@pytest.mark.parametrize("happening", ["removed", "restored"])
+def test_an_address_that_is_lost_is_written_again(home, tmp_path, happening):
+    home.add_source()
+    announced, file = read_announcement(str(home.data_dir)), home.data_dir / "state" / "daemon.json"
+    if happening == "removed":
+        file.unlink()
+    else:  # from a copy of the data directory
+        file.write_text('{"address": "unix:/gone/0123456789abcdef.sock", "pid": 1}')
+    eventually(lambda: read_announcement(str(home.data_dir)) == announced)
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    assert Home(home.folder, tmp_path / "elsewhere").sources() == ["shop"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
