@@ -110,8 +110,8 @@ def test_the_root_is_the_one_that_is_set_now_and_without_one_it_says_how_to_have
 ):
     served.set()
     told = reader.get("/context").text
-    assert "Set context_root, or run" in told
-    assert "<code>memory-sidecar context init ROOT</code> makes a root" in told
+    assert "is shown where the setting" in told
+    assert "<code>memory-sidecar context init ROOT</code> makes one" in told
     served.set(context_root=str(root))
     assert reader.get("/context?json=1").json["roots"] == [root.as_posix()]
 
