@@ -123,6 +123,7 @@ class SearchScope:
     by_name: Mapping[str, Sequence[int]]  # ids of files by the last part of the path
     # The first current chunk, by file id; NO_CHUNK: not in the scope. The last is of higher ids.
     first: npt.NDArray[np.int32]
+    first_of_all: npt.NDArray[np.int32]  # the same of each file of the sources, in scope or not
     masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
     left_out: int  # chunks in the files that the filter leaves out
@@ -155,11 +156,12 @@ class SearchScope:
         last = max((max(known, default=0) for known in sources.values()), default=0)
         if last > MOST_FILES:
             raise ValueError(f"a file has the id {last}")
-        first = np.full(last + 2, NO_CHUNK, np.int32)
+        first, first_of_all = np.full((2, last + 2), NO_CHUNK, np.int32)
         hidden: list[int] = []
         chunks = left_out = 0
         for name, known in sources.items():
             for file_id, each in known.items():
+                first_of_all[file_id] = each.first_chunk
                 file = ChunkFile(name, each.path, each.language)
                 if each.path in masked.get(name, ()):
                     hidden.append(file_id)
@@ -174,4 +176,4 @@ class SearchScope:
                 else:
                     left_out += each.chunks
         hidden = [file_id for file_id in hidden if file_id not in numbers]
-        return cls(files, numbers, by_name, first, hidden, chunks, left_out, outdated)
+        return cls(files, numbers, by_name, first, first_of_all, hidden, chunks, left_out, outdated)

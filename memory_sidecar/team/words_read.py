@@ -51,7 +51,7 @@ class WordsRead:
         self._terms: dict[tuple[str, ...], list[tuple[list[str], float]]] = {}
 
     def row_counts(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        """Return the number of chunks, and of chunks that hold each of `stems` (an upper bound)."""
+        """Return the number of chunks, and of those that hold each of `stems`: see `_count`."""
         missing = [stem for stem in dict.fromkeys(stems) if stem not in self._holding]
         if missing:
             self._holding.update(dict.fromkeys(missing, 0))
@@ -64,11 +64,12 @@ class WordsRead:
                 (SHORT_BYTES, *[integers(self._sources)] * 2, missing),
             )
             for term, size, entries in rows:
-                self._holding[term] = int(size) // ENTRY.itemsize
                 if entries is None:
+                    self._holding[term] = int(size) // ENTRY.itemsize
                     del self._lists[term]
                 else:
                     self._lists[term] = unpack_entries([entries])
+                    self._holding[term] = self._count(self._lists[term])
         count = self.statistics.rows
         return count, {stem: min(self._holding[stem], count) for stem in stems}
 
@@ -78,7 +79,7 @@ class WordsRead:
             split = [stems for term in keywords.terms if (stems := stems_of(term))]
             self._read([stem for stems in split for stem in self._stems_to_read(stems)])
             self._terms[keywords.terms] = [
-                (stems, self.statistics.idf(len(self.entries_of(stems)))) for stems in split
+                (stems, self.statistics.idf(self._count(self.entries_of(stems)))) for stems in split
             ]
         return self._terms[keywords.terms]
 
@@ -98,6 +99,17 @@ class WordsRead:
         """Return the entries of chunks in the scope, of the current version of their file."""
         first = self._scope.first.take(entries["file"], mode="clip")
         return entries.compress(entries["row"] >= first)
+
+    def _count(self, entries: Entries) -> int:
+        """Count the entries of current versions of files; of a long list all, few of which are old.
+
+        A file that is saved all day has an entry for each version until rows are folded: the words
+        of just that file would count as common.
+        """
+        if entries.nbytes > SHORT_BYTES:
+            return len(entries)
+        first = self._scope.first_of_all.take(entries["file"], mode="clip")
+        return int(np.count_nonzero(entries["row"] >= first))
 
     def _rarest_first(self, stems: Sequence[str]) -> list[str]:
         _, holding = self.row_counts(stems)

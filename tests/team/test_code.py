@@ -67,6 +67,24 @@ def test_a_search_finds_in_the_team_what_it_finds_without(make_member):
     assert narrowed == {hit.filename for hit in alone.find("price", **narrow)} != set()
 
 
+def test_a_file_that_is_saved_all_day_ranks_as_it_does_without_a_team(make_member):
+    alone, giver, reader = make_member("alone", shares=False), make_member("a"), make_member("b")
+    for each in (alone, giver, reader):
+        each.index()
+    saved = (giver.root / "shop" / "payment.py").read_text("utf-8")
+    for version in range(12):
+        giver.write("shop/payment.py", f"{saved}# {version}\n")
+        giver.index()
+    for each in (alone, giver, reader):
+        each.write("shop/payment.py", saved)
+        each.index()
+    for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
+        for question in QUESTIONS:
+            expected = _scores(alone.find(question, mode))
+            for each in (giver, reader):
+                assert _scores(each.find(question, mode)) == pytest.approx(expected, abs=0.02)
+
+
 def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
     giver = make_member("a")
     giver.write("docs/why.md", "# Why\n\nHappiness relational activities.\n")
