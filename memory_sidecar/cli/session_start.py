@@ -11,6 +11,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import with_agent
 from memory_sidecar.cli.session_search import sessions_of
+from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import one_line
 
 MAX_TITLE = 160  # characters
@@ -45,5 +46,4 @@ def _lines_of(call: Call, found: Beginning, agent: str) -> Iterator[str]:
 
 
 def _quote(name: str, title: str) -> str:
-    text = one_line(title)
-    return f"> {name}  {text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1] + '…'}"
+    return f"> {name}  {first_words(one_line(title), MAX_TITLE, '…')}"
