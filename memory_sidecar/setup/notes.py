@@ -33,6 +33,7 @@ class Piece:
     made: str = ""  # the topmost folder that was made for the file
     at: list[str] = field(default_factory=list)  # the JSON member or array that it is in
     value: Any = None  # of that member, or of the element
+    is_planned: bool = False  # noted before it is written, and perhaps never was
 
 
 def read_text(path: str) -> str | None:
@@ -84,7 +85,11 @@ def write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
     tree = Tree(path.parent, is_own=True)
     with named_errors(path):
         if pieces:
-            noted = json.dumps([asdict(piece) for piece in pieces], indent=1, ensure_ascii=False)
-            replace_file(tree, path.name, noted.encode())
+            noted = [asdict(piece) for piece in pieces]
+            for each in noted:
+                if not each["is_planned"]:
+                    del each["is_planned"]  # which earlier versions do not read
+            text = json.dumps(noted, indent=1, ensure_ascii=False)
+            replace_file(tree, path.name, text.encode())
         elif path.exists():
             delete_file(tree, path.name)

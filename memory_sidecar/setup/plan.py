@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,20 +19,18 @@ from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replac
 from memory_sidecar.core.errors import Conflict, PathRefused, SidecarError, StoreReadOnly
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent
+from memory_sidecar.setup.agents import SERVER, CodingAgent
+from memory_sidecar.setup.edit import Edit, without_piece
 from memory_sidecar.setup.editing import (
-    Insertion,
     Taken,
     Unreadable,
     json_element,
     json_member,
-    remove_entry,
     toml_table,
     whole_file,
 )
 from memory_sidecar.setup.notes import Piece, lock_notes, read_pieces, read_text, write_pieces
 
-EMPTY_JSON = "{}\n"
 CHANGED = "was changed by another program in the meantime"
 
 
@@ -77,22 +74,6 @@ class Wish:
     skills: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """Inserts `value` at the path `at` of names in a file, with `of`, a function of `editing`."""
-
-    agent: str
-    what: str
-    path: str
-    of: Callable[[str, Sequence[str], Any], Insertion | None]
-    at: list[str]
-    value: Any
-
-    @property
-    def is_json(self) -> bool:
-        return self.of in (json_member, json_element)
-
-
 @dataclass(slots=True)
 class _PlannedFile:
     """The text of a file before and after the plan; None means no file."""
@@ -103,7 +84,7 @@ class _PlannedFile:
 
     def take(self, piece: Piece) -> bool:
         """Remove `piece` from `after`; returns whether it was there. Raises Unreadable."""
-        rest = _without(piece, self.after) if self.after is not None else None
+        rest = without_piece(piece, self.after) if self.after is not None else None
         if rest is None:
             return False
         is_empty = piece.is_new and rest.strip() in ("", "{}")
@@ -139,7 +120,8 @@ class Plan:
     def add(self, agent: CodingAgent, wish: Wish) -> None:
         """Plan to give `agent` what `wish` says, replacing what an earlier setup put there.
 
-        Entries that the user or another program added, or changed since, are left alone.
+        Entries that the user or another program added, or changed since, are left alone, and those
+        that an earlier setup put there and the user took out stay out until they are taken back.
         """
         edits = self._edits(agent, wish)
         for path in dict.fromkeys(edit.path for edit in edits):
@@ -181,7 +163,8 @@ class Plan:
         if read_pieces(self._environ) != before:
             raise Conflict("another setup ran in the meantime", hint="do it again")
         after = [each.piece for each in self._pieces if each.is_noted]
-        noted = [*before, *(piece for piece in after if piece not in before)]
+        new = [replace(piece, is_planned=True) for piece in after if piece not in before]
+        noted = [*before, *new]
         write_pieces(noted, self._environ)
         for path, each in changes.items():
             try:
@@ -212,11 +195,11 @@ class Plan:
             if each.piece.path == path:
                 each.is_noted = each.was_noted
 
-    def _edits(self, agent: CodingAgent, wish: Wish) -> list[_Edit]:
-        def edit(what: str, path: str, of: Any, at: list[str], value: object) -> _Edit:  # noqa: ANN401
+    def _edits(self, agent: CodingAgent, wish: Wish) -> list[Edit]:
+        def edit(what: str, path: str, of: Any, at: list[str], value: object) -> Edit:  # noqa: ANN401
             # Settings are often links into a repository of dotfiles.
             file = os.path.realpath(agent.path(path, self._environ))
-            return _Edit(agent.name, what, file, of, at, value)
+            return Edit(agent.name, what, file, of, at, value)
 
         servers, entry = agent.servers_file(self._environ), agent.entry(wish.entry)
         member = toml_table if servers.endswith(".toml") else json_member
@@ -228,7 +211,7 @@ class Plan:
             edits.append(edit(f"skill {name}", path, whole_file, [], content))
         return edits
 
-    def _add(self, edits: Sequence[_Edit]) -> None:
+    def _add(self, edits: Sequence[Edit]) -> None:
         """Plan all edits of one file, after taking back the pieces of an earlier setup."""
         file = self._open(edits[0])
         if file is None:
@@ -236,7 +219,8 @@ class Plan:
         ours = (edits[0].agent, edits[0].path)
         noted = [each for each in self._pieces if each.is_noted]
         noted = [each for each in noted if (each.piece.agent, each.piece.path) == ours]
-        is_there = all(_is_there(edit, file.after) for edit in edits)
+        edits = [edit for edit in edits if not self._note_taken_out(edit, file, noted)]
+        is_there = all(edit.is_missing(file.after or "") is False for edit in edits)
         for each in [] if is_there else noted[::-1]:
             try:
                 each.is_noted = not file.take(each.piece)
@@ -246,12 +230,30 @@ class Plan:
         for edit in edits:
             self._insert(edit, file, [each for each in noted if each.piece.what == edit.what])
 
-    def _insert(self, edit: _Edit, file: _PlannedFile, earlier: Sequence[_PlannedPiece]) -> None:
+    def _note_taken_out(
+        self, edit: Edit, file: _PlannedFile, noted: Sequence[_PlannedPiece]
+    ) -> bool:
+        """Note that the user took `edit` out of a file or folder that is still there, if so."""
+        earlier = [each.piece for each in noted if each.piece.what == edit.what]
+        if not earlier or any(piece.is_planned for piece in earlier):
+            return False
+        if file.after is None:
+            is_out = edit.is_whole_file and Path(edit.path).parents[1].is_dir()
+        else:
+            is_out = bool(edit.is_missing(file.after)) and not any(
+                without_piece(piece, file.after) is not None for piece in earlier
+            )
+        if is_out:
+            again = f"`memory-sidecar setup {edit.agent} --undo`, then setup, adds it again"
+            self._note(edit, StepOutcome.KEPT, f"you took it out; {again}")
+        return is_out
+
+    def _insert(self, edit: Edit, file: _PlannedFile, earlier: Sequence[_PlannedPiece]) -> None:
         """Plan one edit. `earlier`: what was noted for it; more than one after a killed setup."""
         taken = [each.piece for each in earlier if not each.is_noted]
         before = file.after or ""
         try:
-            insertion = _insertion(edit, before)
+            insertion = edit.insertion(before)
         except Taken as error:
             self._note(edit, StepOutcome.REMOVED if taken else StepOutcome.KEPT, str(error))
             return
@@ -274,7 +276,7 @@ class Plan:
             each.is_noted = False
         self._pieces.append(_PlannedPiece(piece, was_noted=False))
 
-    def _open(self, of: _Edit | Piece) -> _PlannedFile | None:
+    def _open(self, of: Edit | Piece) -> _PlannedFile | None:
         """Return the file that `of` is about; None, with a failed step, if it cannot be read."""
         try:
             if of.path not in self._files:
@@ -285,33 +287,12 @@ class Plan:
             self._note_unreadable(of, error.message.removeprefix(f"{of.path} "))
             return None
 
-    def _note_unreadable(self, of: _Edit | Piece, reason: str) -> None:
+    def _note_unreadable(self, of: Edit | Piece, reason: str) -> None:
         if all(step.reason != reason or step.path != of.path for step in self.steps):
             self._note(of, StepOutcome.FAILED, reason)
 
-    def _note(self, of: _Edit | Piece, outcome: StepOutcome, reason: str = "") -> None:
+    def _note(self, of: Edit | Piece, outcome: StepOutcome, reason: str = "") -> None:
         self.steps.append(Step(of.agent, of.what, of.path, outcome, reason))
-
-
-def _is_there(edit: _Edit, text: str | None) -> bool:
-    try:
-        return text is not None and _insertion(edit, text) is None
-    except (Taken, Unreadable):
-        return False
-
-
-def _insertion(edit: _Edit, before: str) -> Insertion | None:
-    """Return what to insert into `before`; None if it is there. Raises Taken and Unreadable."""
-    is_blank = not before.strip()
-    text = before if not is_blank else EMPTY_JSON if edit.is_json else ""
-    insertion = edit.of(text, edit.at, edit.value)
-    if insertion is None:
-        return None
-    if is_blank:
-        return Insertion(len(before), insertion.apply_to(text))
-    if "\r\n" in text:
-        return replace(insertion, text=insertion.text.replace("\n", "\r\n"))
-    return insertion
 
 
 def _write(path: Path, file: _PlannedFile) -> bool:
@@ -328,16 +309,6 @@ def _write(path: Path, file: _PlannedFile) -> bool:
             above = Path(file.made).parent
             remove_empty_folders(Tree(above), str(path), keep=above)
     return True
-
-
-def _without(piece: Piece, text: str) -> str | None:
-    """Return `text` without `piece`; None if `text` no longer contains it."""
-    if piece.path.endswith(".toml"):
-        value = tomllib.loads(piece.text)[TABLES][SERVER]
-        return remove_entry(text, [TABLES, SERVER], value, is_toml=True, piece=piece.text)
-    if piece.at:
-        return remove_entry(text, piece.at, piece.value, piece=piece.text)
-    return text.replace(piece.text, "") if text.count(piece.text) == 1 else None
 
 
 def _missing_above(path: str) -> str:

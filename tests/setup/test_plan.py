@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -493,6 +494,40 @@ def test_a_hook_of_ours_that_was_edited_by_hand_gets_no_second_one_beside_it(hom
     plan = set_up(home, wish=wish)
     (hook,) = [step for step in plan.steps if step.path == str(file)]
     assert (hook.outcome, file.read_text()) == (StepOutcome.KEPT, edited)
+
+
+def test_what_the_user_took_out_stays_out_until_the_rest_is_taken_back(home):
+    before = settings(home)
+    set_up(home)
+    file, skill = home / ".claude/settings.json", home / ".claude/skills/project-search/SKILL.md"
+    held = json.loads(file.read_text())
+    del held["hooks"]["PostToolUse"]
+    file.write_text(json.dumps(held))
+    skill.unlink()
+    servers = home / ".codex/config.toml"
+    servers.write_bytes(before[".codex/config.toml"])
+    after = settings(home)
+    for wish in (WISH, WISH, OTHER_WISH, WISH):
+        plan = set_up(home, wish=wish)
+        kept = {(each.agent, each.what): each.reason for each in plan.steps if each.reason}
+        assert list(kept) == [
+            ("claude", "hook PostToolUse"),
+            ("claude", "skill project-search"),
+            ("codex", "MCP server"),
+        ]
+        assert all("--undo`, then setup, adds it again" in reason for reason in kept.values())
+    assert json.loads(file.read_text()) == held
+    assert set(settings(home)) == set(after)
+    take_back(home)
+    assert StepOutcome.KEPT not in outcomes(set_up(home))
+
+
+def test_settings_that_are_gone_as_a_whole_are_set_up_again(home):
+    set_up(home)
+    shutil.rmtree(home / ".claude")
+    (home / ".claude").mkdir()
+    assert outcomes(set_up(home)) == {StepOutcome.SAME, StepOutcome.ADDED}
+    assert outcomes(set_up(home)) == {StepOutcome.SAME}
 
 
 def test_two_who_set_up_at_once_forget_nothing_of_each_other(home):
