@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import cast
 
 from memory_sidecar.core.projects import home
@@ -55,10 +56,10 @@ class CodingAgent:
         return other if is_other and self.path(other, environ).exists() else usual
 
     def find_sessions(self, environ: Mapping[str, str]) -> str:
-        """Return the absolute pattern of its transcripts; "" if it has none."""
+        """Return the absolute pattern of its transcripts, for a shell; "" if it has none."""
         folder, pattern = self.path(self.folder, environ), self.sessions
         inside = pattern.removeprefix(f"{self.folder}/")
-        return str(folder / inside) if inside and any(folder.glob(inside)) else ""
+        return f"{quote(str(folder))}/{inside}" if inside and any(folder.glob(inside)) else ""
 
     def entry(self, of: Mapping[str, object]) -> dict[str, object]:
         """Return our entry among the servers, made `of` a `command` and its `args`."""

@@ -37,14 +37,17 @@ def test_undoing_names_each_agent_once_and_then_forgets_what_the_user_removed(tm
 
 
 def test_the_sessions_that_an_agent_had_before_are_offered_for_import(tmp_path):
+    home = tmp_path / "a home"
+    home.mkdir()
+
     def setup(*words):
-        return run_here("setup", "claude", *words, environ={"HOME": str(tmp_path)}, cwd=tmp_path)
+        return run_here("setup", "claude", *words, environ={"HOME": str(home)}, cwd=tmp_path)
 
     assert "session import" not in setup("--yes").err
-    transcripts = tmp_path / ".claude" / "projects" / "shop"
+    transcripts = home / ".claude" / "projects" / "shop"
     transcripts.mkdir(parents=True)
     (transcripts / "one.jsonl").touch()
-    pattern = tmp_path / ".claude" / "projects" / "*" / "*.jsonl"
+    pattern = f"'{home}/.claude'/projects/*/*.jsonl"
     done = setup("--yes", "--agent", "a")
     assert f"`memory-sidecar session import {pattern} --agent a`" in done.err
     assert "session import" not in setup("--yes", "--undo").err
