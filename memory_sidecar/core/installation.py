@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 PROGRAM = "memory-sidecar"
 
@@ -24,14 +25,19 @@ def install_command(what: str) -> str:
     if _is_of_pipx():
         return f"pipx runpip {PROGRAM} install {what}"
     if _is_of_uv():  # such an environment has no pip
-        return f"uv pip install --python {sys.prefix} {what}"
-    return f"pip install {what}"
+        return f"uv pip install --python {quote(sys.prefix)} {what}"
+    return f"{_own_pip()} install {what}"
 
 
 def uninstall_command() -> str:
     """Return the command that uninstalls this program."""
-    by = "pipx" if _is_of_pipx() else "uv tool" if _is_of_uv() else "pip"
+    by = "pipx" if _is_of_pipx() else "uv tool" if _is_of_uv() else _own_pip()
     return f"{by} uninstall {PROGRAM}"
+
+
+def _own_pip() -> str:
+    """Return the command of this environment's pip: that of the user may be another's."""
+    return f"{quote(sys.executable)} -m pip"
 
 
 def _is_of_pipx() -> bool:

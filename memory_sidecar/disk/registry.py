@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -309,7 +310,8 @@ def _resolve(path: Path) -> Path:
 
 def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
     if asked is None:
-        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-._")[:MAX_NAME_LENGTH]
+        plain = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", root.name))  # é as e
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:MAX_NAME_LENGTH]
         slug, number = slug or "source", 1
         name = slug
         while name.lower() in taken:

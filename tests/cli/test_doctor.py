@@ -130,7 +130,7 @@ def test_a_static_table_that_is_damaged_or_missing_is_a_fault(
         (each,) = wrong(call("doctor", "--json"))
         assert each["check"] == "static vectors"
         assert damage in each["text"]
-        assert "`pip install" in each["hint"]
+        assert "-m pip install" in each["hint"]
         shutil.rmtree(static_package)
         static_package.mkdir()
 
