@@ -191,7 +191,7 @@ class Call:
 
     def path(self, text: str) -> Path:
         """Return `text` as a path, relative to the working directory. Raises UsageError."""
-        if not text:  # a variable of a script that is not set, and no name of this folder
+        if not text:  # an unset variable of a script, which must not mean this folder
             raise UsageError("a path is empty", hint="name one; `.` is the folder you are in")
         path = Path(absolute_path(str(self.cwd), expand_home(text, self.environ)))
         whole = os.fsencode(path)
@@ -214,7 +214,7 @@ class Call:
         where = "standard input" if argument == "-" else "the text"
         data = self.read_input() if argument == "-" else os.fsencode(argument)
         try:
-            return data.decode("utf-8-sig")  # PowerShell pipes a mark
+            return data.decode("utf-8-sig")  # PowerShell pipes a byte order mark
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"

@@ -84,7 +84,7 @@ class Commands:
     def __init__(
         self, data_dir: Path, *, environ: Mapping[str, str], is_restarted: bool = False
     ) -> None:
-        """`is_restarted`: once this daemon ends to hand over, a next one goes on."""
+        """`is_restarted`: another daemon starts when this one ends to hand over."""
         self._data_dir = data_dir.resolve()
         self._environ = environ
         self._is_restarted = is_restarted
@@ -272,7 +272,7 @@ def serve(
     status = EXIT_HANDED_OVER if hands_over else 0
     if hands_over and is_unseen:
         status = 0
-        with suppress(OSError):  # its Python is gone, too: the next command starts one
+        with suppress(OSError):  # this Python is gone: the next command starts a daemon
             _next = spawn_daemon(data_dir)  # kept, or it would warn that it still runs
     logging.shutdown()
     _end(status, client)

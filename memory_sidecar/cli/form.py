@@ -100,9 +100,9 @@ def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
 
 
 def exit_status(arguments: tuple[str, ...], status: int) -> int:
-    """Return the exit status of a command that ends with `status`, and that of a hook never as 2.
+    """Return `status`, the exit status of a command, but 1 instead of 2 for a hook.
 
-    By 2 a hook orders a coding agent to stop, or not to stop.
+    A hook that exits with 2 orders a coding agent to stop, or not to stop.
     """
     is_hook = (arguments[:2] in HOOKS and "-" in arguments) or arguments == HOOKS[0]
     return SidecarError.exit_status if is_hook and status == UsageError.exit_status else status
@@ -239,13 +239,13 @@ class Progress:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        masked, _ = mask_credentials(text)  # as of a file that is called like a key
+        masked, _ = mask_credentials(text)  # it may name a file that is called like a key
         text = visible_line(self._complete(abridge(masked)))
         with self._lock:
-            if text in self._notices:  # by another step
+            if text in self._notices:  # another step gave it already
                 return
             self._notices[text] = None
-            with suppress(OSError):  # the result counts, if a full disk takes no notice
+            with suppress(OSError):  # a full disk may cost a notice, but not the result
                 if self._bar is not None:
                     self._bar.console.print(f"note: {text}", highlight=False, markup=False)
                 else:

@@ -1,4 +1,4 @@
-"""The table of all commands, and `run`, by which each ends in a result or a line of error."""
+"""The table of all commands, and `run`, which ends each with a result or one line of error."""
 
 from __future__ import annotations
 

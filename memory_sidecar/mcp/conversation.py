@@ -37,7 +37,7 @@ from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.server import SERVER
 from memory_sidecar.mcp.status import instructions
 
-GONE_S = 1.5  # in which calls of a client of the daemon that is gone may still end
+GONE_S = 1.5  # for calls to finish after their client has hung up on the daemon
 
 WriteLine = Callable[[bytes], Awaitable[None]]
 
@@ -115,7 +115,7 @@ class Wire:
                 try:
                     await self._write_line(line)
                 except OSError:
-                    self._unanswered.clear()  # it reads no more; that it sends no more is seen next
+                    self._unanswered.clear()  # the client is gone: the end of its input follows
                     self._idle.set()
                     return
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
@@ -139,7 +139,7 @@ class Wire:
         asked = valid_id(value["id"]) if has_id else None
         is_asking = isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification)
         if message is None or (has_id and is_asking and asked is None):
-            # With an id that no request may have it is no notification: its client waits.
+            # A message with an invalid id is no notification: its client waits for an answer.
             text = "not a JSON-RPC 2.0 message"
             await self._write_line(error_line(asked, INVALID_REQUEST, text))
             return

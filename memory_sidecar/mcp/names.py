@@ -220,9 +220,9 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
 def _weights(
     caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter
 ) -> tuple[dict[tuple[str, str], float], bool]:
-    """Return what a map around a file or a question is drawn by, and whether it is a question.
+    """Return the files that a map is drawn around, and whether a question found them.
 
-    That is the weight of each file, by source and path. Raises NotFound for a file unknown.
+    The files are weights by source and path. Raises NotFound for an unknown file.
     """
 
     def ask(here: Snapshot) -> NamedPath | None:

@@ -1,8 +1,9 @@
 """Pages of a long answer: the cursor to the next one, and what those before it have shown.
 
-What is found changes between two pages: files are saved, memories come to the front, and a search
-that looks deeper ranks in another way. So a conversation keeps what was shown of its last
-questions, and a page has what was not, whatever its place is by now. Of older ones a cursor counts.
+An answer changes between two pages: files are saved, memories come to the front, and a search that
+looks deeper ranks differently. So a conversation remembers which hits it has shown for its latest
+questions, and the next page has those not yet shown, whatever their ranks are by then. For older
+questions the cursor is an offset.
 """
 
 from __future__ import annotations
