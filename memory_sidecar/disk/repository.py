@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +20,9 @@ from pathlib import Path
 from memory_sidecar.core.opening import Tree, is_folder
 
 _POINTER_BYTES = 4096
-_PACKED_REFS_BYTES = 8 << 20
+_PACKED_REFS_BYTES = 64 << 20  # of half a million branches and tags
 _CONFIG_BYTES = 1 << 20
+_SYMBOLIC_REFS = 5  # as many lead from one to the next in git
 _INDEX_BYTES = 256 << 20  # of a million files and more
 _PATH_BYTES = 4096  # longer ones are made to take memory: each may repeat the one before it
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -31,7 +32,9 @@ _SCP = re.compile(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)")
 _SCHEME = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^/]*\]|[^/:]*)(?::\d+)?/(.+)", re.IGNORECASE
 )
-_BRANCH = re.compile(r"refs/(?:(?!\.\.)[\w.+/@-])+")
+# https://git-scm.com/docs/git-check-ref-format; no part begins with a dot, which none of a path is.
+_BRANCH = re.compile(r"refs(?:/(?!\.)(?:(?!\.\.|@\{)[^\x00-\x20\x7f~^:?*\[\\/])+)+")
+_IS_SHA256 = re.compile(r"(?im)^\s*objectformat\s*=\s*sha256\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +88,47 @@ def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
     Empty without a repository, and for an index that cannot be read.
     """
     try:
-        git, _, inside = _locate(folder)
+        git, common, inside = _locate(folder)
         status = (git / "index").stat()
+        hash_bytes = 32 if _IS_SHA256.search(_config(common)) else 20
     except (OSError, ValueError):
         return frozenset()
     stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    return _tracked_folders(git, inside, names, stamp)
+    return _tracked_folders(git, hash_bytes, inside, names, stamp)
 
 
 @lru_cache(maxsize=64)  # asked at each scan, and the index of a large repository has many files
 def _tracked_folders(
-    git: Path, inside: str, names: frozenset[str], _stamp: tuple[int, ...]
+    git: Path, hash_bytes: int, inside: str, names: frozenset[str], _stamp: tuple[int, ...]
 ) -> frozenset[str]:
     within = os.fsencode(f"{inside}/" if inside else "")
     marks = {os.fsencode(f"/{name}/"): name for name in names}  # a file has no slash behind it
     found = set[str]()
     with suppress(OSError, ValueError, IndexError, struct.error):
-        for path in _index_paths(Tree(git).read("index", _INDEX_BYTES)):
+        for path in _tracked_paths(git, hash_bytes):
             if path.startswith(within):
                 below = b"/" + path[len(within) :]
                 found.update(name for mark, name in marks.items() if mark in below)
     return frozenset(found)
 
 
-def _index_paths(index: bytes) -> Iterator[bytes]:
-    """Yield the paths of git's index, of a repository with hashes of 20 bytes.
+def _tracked_paths(git: Path, hash_bytes: int) -> Iterator[bytes]:
+    """Yield the paths of the index in `git`, and of the shared one that a split index adds to.
+
+    What a split index takes away from the shared one, until git writes that anew, is yielded, too.
+    """
+    index = Tree(git).read("index", _INDEX_BYTES)
+    place = yield from _index_paths(index, hash_bytes)
+    while place < len(index) - hash_bytes:  # extensions, then a checksum
+        kind, size = struct.unpack_from(">4sI", index, place)
+        if kind == b"link":
+            shared = f"sharedindex.{index[place + 8 : place + 8 + hash_bytes].hex()}"
+            yield from _index_paths(Tree(git).read(shared, _INDEX_BYTES), hash_bytes)
+        place += 8 + size
+
+
+def _index_paths(index: bytes, hash_bytes: int) -> Generator[bytes, None, int]:
+    """Yield the paths of git's index, whose hashes have `hash_bytes`; return where they end.
 
     https://git-scm.com/docs/index-format. Raises struct.error, IndexError or ValueError where it
     is cut off, or a path is longer than _PATH_BYTES.
@@ -117,8 +136,9 @@ def _index_paths(index: bytes) -> Iterator[bytes]:
     version, count = struct.unpack_from(">4xII", index)
     place, path = 12, b""
     for _ in range(count):
-        is_extended = index[place + 60] & 0x40
-        name = place + (64 if is_extended else 62)
+        flags = place + 40 + hash_bytes
+        is_extended = index[flags] & 0x40
+        name = flags + (4 if is_extended else 2)
         if version == 4:  # each path begins as the one before it, but for its last `cut` bytes
             cut, name = _index_number(index, name)
             end = index.index(0, name)
@@ -131,6 +151,7 @@ def _index_paths(index: bytes) -> Iterator[bytes]:
         if len(path) > _PATH_BYTES:
             raise ValueError(path[:100])
         yield path
+    return place
 
 
 def _index_number(index: bytes, place: int) -> tuple[int, int]:
@@ -149,7 +170,7 @@ def origin_of(folder: Path) -> Origin | None:
     """
     try:
         git, common, inside = _locate(folder)
-        config = Tree(common).read("config", _CONFIG_BYTES).decode("utf-8", "replace")
+        config = _config(common)
         branch = _read_line(git, "HEAD").removeprefix("ref:").strip()
     except (OSError, ValueError):
         return None
@@ -225,26 +246,31 @@ def _has_links(objects: Path) -> bool:
 
 def _head(git: Path, common: Path) -> str:
     """Return the commit that HEAD names; "" for none."""
-    text = _read_line(git, "HEAD")
-    if not text.startswith("ref:"):
-        return text if _COMMIT.fullmatch(text) else ""
-    branch = text.removeprefix("ref:").strip()
-    if not _BRANCH.fullmatch(branch):
-        return ""
-    found = _read_line(common, branch) or _packed_commit(common, branch)
+    found = _read_line(git, "HEAD")
+    for _ in range(_SYMBOLIC_REFS):
+        if not found.startswith("ref:"):
+            break
+        branch = found.removeprefix("ref:").strip()
+        if not _BRANCH.fullmatch(branch):
+            return ""
+        found = _read_line(common, branch) or _packed_commit(common, branch)
     return found if _COMMIT.fullmatch(found) else ""
 
 
 def _packed_commit(common: Path, branch: str) -> str:
     try:
-        lines = Tree(common).read("packed-refs", _PACKED_REFS_BYTES).decode("ascii", "replace")
+        refs = Tree(common).read("packed-refs", _PACKED_REFS_BYTES)
     except FileNotFoundError:
         return ""
-    for line in lines.splitlines():
-        commit, _, name = line.partition(" ")
-        if name == branch:
-            return commit
-    return ""
+    before, found, _ = refs.partition(os.fsencode(f" {branch}\n"))
+    return before.rpartition(b"\n")[2].decode("ascii", "replace") if found else ""
+
+
+def _config(common: Path) -> str:
+    try:
+        return Tree(common).read("config", _CONFIG_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _shallow(common: Path) -> str:

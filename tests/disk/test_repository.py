@@ -8,7 +8,12 @@ import tracemalloc
 
 import pytest
 
-from memory_sidecar.disk.repository import Origin, origin_of, tracked_folders
+from memory_sidecar.disk.repository import (
+    Origin,
+    origin_of,
+    repository_around,
+    tracked_folders,
+)
 
 NAMES = frozenset({"bin", "build", "target"})
 
@@ -71,6 +76,49 @@ def test_the_index_of_a_worktree_counts_there(root, write, git, tmp_path):
     git("add", ".", cwd=other)
     assert tracked_folders(root, NAMES) == set()
     assert tracked_folders(other, NAMES) == {"bin"}
+
+
+@pytest.mark.parametrize("kind", ["sha256", "split"])
+def test_an_index_with_other_hashes_or_in_two_files_counts(root, write, git, kind):
+    git("init", "-q", *(["--object-format=sha256"] if kind == "sha256" else []))
+    write(*(f"{folder}/{number}.py" for folder in ("bin", "src") for number in range(40)))
+    git("add", ".")
+    if kind == "split":
+        git("update-index", "--split-index")
+    write("build/late.py")
+    git("add", "-f", ".")
+    assert tracked_folders(root, NAMES) == {"bin", "build"}
+
+
+def test_a_branch_may_be_named_as_git_allows(root, git):
+    git("init", "-q", "-b", "main")
+    git("remote", "add", "origin", "https://example.org/a.git")
+    git("commit", "-qm", "first", "--allow-empty")
+    commit = git("rev-parse", "HEAD").strip()
+    for name in ("fix#12", "k\u00e4se/@a,b", "v1.0(rc)", "it's", "a=b!c%d$e&{f}", "@"):
+        git("checkout", "-q", "-b", name)
+        origin, found = origin_of(root), repository_around(root)
+        assert origin
+        assert found
+        assert (origin.branch, found.head) == (name, commit)
+    git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    git("symbolic-ref", "HEAD", "refs/heads/alias")
+    found = repository_around(root)
+    assert found
+    assert found.head == commit
+
+
+def test_a_branch_among_very_many_is_found(root, git):
+    git("init", "-q", "-b", "zeta")
+    git("commit", "-qm", "first", "--allow-empty")
+    git("pack-refs", "--all")
+    packed = root / ".git" / "packed-refs"
+    head, own = packed.read_text().split("\n", 1)
+    others = "".join(f"{number:040} refs/heads/branch/{number}\n" for number in range(150_000))
+    packed.write_text(f"{head}\n{others}{own}")
+    found = repository_around(root)
+    assert found
+    assert found.head == own[:40]
 
 
 def test_no_index_makes_trouble(root, write, git):
