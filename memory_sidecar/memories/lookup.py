@@ -6,25 +6,33 @@ A change takes the answers for candidates: it reads the files, which are the tru
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 from memory_sidecar.core.model import estimate_tokens
+from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.short_names import nearest_names
 from memory_sidecar.core.sqlite import Connection, column, rows_at_once
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import SESSION_LINE, statement_of
+from memory_sidecar.memories.lists import AskEach, MemoryRows
 from memory_sidecar.memories.model import (
     EXPIRED_SQL,
     SUPERSEDED_SQL,
+    MemoryFilter,
     Relation,
     names_in,
     parse_address,
 )
-from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
+from memory_sidecar.memories.names import MEMORY_SUFFIX, folded, with_parents
 from memory_sidecar.memories.results import Category
 from memory_sidecar.memories.store import MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
+
+T = TypeVar("T")
 
 MAX_COMPARED = 5000  # paths that are compared with an unknown one: a tenth of a second
 MIN_LIKENESS = 0.8  # of letters in the same order, as `difflib` measures it
@@ -169,6 +177,26 @@ def list_statuses(connection: Connection) -> list[str]:
 def list_projects(connection: Connection) -> list[str]:
     """List the projects that memories are of."""
     return column(connection, "SELECT DISTINCT project FROM memories WHERE project <> ''")
+
+
+def note_unknown_values(ask_each: AskEach, wanted: MemoryFilter, reporter: Reporter) -> None:
+    """Tell by a notice of each value in `wanted` that no memory has, of the databases asked."""
+    for has, values, list_known, fold in (
+        ("is in the category", (wanted.category,), list_used_categories, folded),
+        ("has the tag", wanted.tags, list_tags, str),
+        ("has the status", wanted.statuses, list_statuses, str.lower),
+        ("is of the project", (wanted.project,), list_projects, str),
+    ):
+        if not any(values):
+            continue
+        known = set(chain(*ask_each(partial(_ask_connection, list_known), None)))
+        if known and set(map(fold, known)).isdisjoint(map(fold, values)):
+            missing = f"no memory {has} {', '.join(values)}"
+            reporter.notice(f"{missing}: there is {nearest_names(values[0], known)}")
+
+
+def _ask_connection(ask: Callable[[Connection], T], rows: MemoryRows) -> T:
+    return ask(rows.connection)
 
 
 def skip_reason(connection: Connection, path: str) -> str:

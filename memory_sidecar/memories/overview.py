@@ -6,22 +6,18 @@ An agent whose database cannot be read is left out, and a notice says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from itertools import chain
 from typing import TypeVar
 
-from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import Reporter, ask_each, rounded
+from memory_sidecar.core.results import Reporter, ask_each
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import row_count
-from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.facets import Facets, count_by_facet
-from memory_sidecar.memories.hit import rerank
 from memory_sidecar.memories.lists import MemoryRows, list_memories
+from memory_sidecar.memories.lookup import note_unknown_values
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import Memory, MemoryHit
-from memory_sidecar.memories.search import SPARE_HITS
+from memory_sidecar.memories.search import best_hits
 
 T = TypeVar("T")
 Names = Collection[str] | None
@@ -39,23 +35,14 @@ class Overview:
         return [stored.memory for stored in list_memories(self._ask_each, wanted)]
 
     def query(self, query: MemoryQuery) -> list[MemoryHit]:
-        """Search all agents and merge the hits, since a score means the same for each.
-
-        The cross-encoder, which takes most of the time, reads the best of all agents once.
-        """
-        wider = replace(query, top_k=query.top_k + SPARE_HITS)
+        """Search all agents; the cross-encoder, which takes longest, reads the best of all once."""
         recalls = {name: Recall(agent, self._reporter) for name, agent in self._agents.items()}
-        found = self._collect(
-            lambda agent: recalls[agent.name].rank(wider, judge=None, with_shared=False)
-        )
-        best = sorted(
-            chain(*found), key=lambda h: (-rounded(h.score), h.memory.path, h.memory.agent)
-        )
-        is_judged = query.mode is SearchMode.HYBRID and not is_mostly_foreign(query.text)
-        judge = next(iter(recalls.values())).judge_of(query) if best and is_judged else None
-        if judge is not None:
-            best = rerank(query.text, best, judge)
-        return [hit.to_hit(explain=query.explain) for hit in best[: query.top_k]]
+        found = self._collect(lambda agent: recalls[agent.name].search(query))
+        judge = next(iter(recalls.values())).judge_of(query) if found else None
+        hits = best_hits(query, found, judge)
+        if not hits:
+            note_unknown_values(self._ask_each, query.filter, self._reporter)
+        return [hit.to_hit(explain=query.explain) for hit in hits]
 
     def count(self) -> int:
         """Count all memories."""

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, Stor
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import Tree, escape_bytes
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import is_another_whole_name, nearest_names, sole_match
+from memory_sidecar.core.short_names import is_another_whole_name, sole_match
 from memory_sidecar.embedding.models import Judge, make_judge
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import count_vectors
@@ -25,25 +26,16 @@ from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import MemoryRows, asking, list_memories
 from memory_sidecar.memories.lookup import (
     list_categories,
-    list_projects,
-    list_statuses,
-    list_tags,
-    list_used_categories,
+    note_unknown_values,
     paths_beginning,
     paths_like,
     skip_reason,
 )
-from memory_sidecar.memories.model import (
-    OWN_DIRECTORY,
-    MemoryFilter,
-    MemoryList,
-    MemoryQuery,
-    StoredMemory,
-)
-from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, folded, spellings, with_slashes
+from memory_sidecar.memories.model import OWN_DIRECTORY, MemoryList, MemoryQuery, StoredMemory
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
-from memory_sidecar.memories.search import Readable, search_memories
+from memory_sidecar.memories.search import Readable, Searched, best_hits, search_memories
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")
@@ -64,31 +56,32 @@ class Recall:
         Without any memories there are no hits. Raises UsageError for an empty query, and
         ModelMissing in vector mode without a model.
         """
+        query.require_text()
         judge = self.judge_of(query)
-        ranked = self.rank(query, judge=judge, with_shared=with_shared)
-        return [each.to_hit(explain=query.explain) for each in ranked]
+
+        def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
+            found = best_hits(query, [self._search(query, readable)], judge)
+            if not found:
+                ask_each = asking(*(each.rows for each in readable))
+                note_unknown_values(ask_each, query.filter, self._reporter)
+            return found
+
+        hits = self._ask(ask, *_embedded(query), with_shared=with_shared)
+        return [each.to_hit(explain=query.explain) for each in hits]
+
+    def search(self, query: MemoryQuery) -> Searched:
+        """Search the agent's own memories, as one of several searches whose hits are merged."""
+        return self._ask(partial(self._search, query), *_embedded(query), with_shared=False)
 
     def judge_of(self, query: MemoryQuery) -> Judge | None:
         """Return what reranks the hits of `query`; None if nothing is to, or without its model."""
         reranks = self._agent.reranks if query.rerank is None else query.rerank
         return make_judge(self._agent.data.models, self._reporter) if reranks else None
 
-    def rank(
-        self, query: MemoryQuery, *, judge: Judge | None, with_shared: bool = True
-    ) -> list[RankedMemory]:
-        """Find as `query` does, reranked by `judge`. Raises like `query`."""
-        query.require_text()
-
-        def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
-            if query.uses_vectors:
-                readable = [self._with_vectors(query, each) for each in readable]
-            found = search_memories(query, readable, judge=judge)
-            if not found:
-                self._note_unknown_values(query.filter, readable)
-            return found
-
-        embedded = (MEMORY_CHUNKS,) if query.uses_vectors else ()
-        return self._ask(ask, *embedded, with_shared=with_shared)
+    def _search(self, query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
+        if query.uses_vectors:
+            readable = [self._with_vectors(query, each) for each in readable]
+        return search_memories(query, readable)
 
     def _with_vectors(self, query: MemoryQuery, readable: Readable) -> Readable:
         agent, connection = readable.agent, readable.rows.connection
@@ -107,28 +100,13 @@ class Recall:
 
     def _list_stored(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            found = list_memories(asking(*(each.rows for each in readable)), wanted)
+            ask_each = asking(*(each.rows for each in readable))
+            found = list_memories(ask_each, wanted)
             if not found:
-                self._note_unknown_values(wanted.filter, readable)
+                note_unknown_values(ask_each, wanted.filter, self._reporter)
             return found
 
         return self._ask(ask, with_shared=with_shared)
-
-    def _note_unknown_values(self, wanted: MemoryFilter, readable: Sequence[Readable]) -> None:
-        """Tell by a notice of each value in `wanted` that no readable memory has."""
-        for has, asked, list_known, fold in (
-            ("is in the category", wanted.category, list_used_categories, folded),
-            ("has the tag", wanted.tags, list_tags, str),
-            ("has the status", wanted.statuses, list_statuses, str.lower),
-            ("is of the project", wanted.project, list_projects, str),
-        ):
-            values = list(filter(None, [asked] if isinstance(asked, str) else asked))
-            if not values:
-                continue
-            known = {name for each in readable for name in list_known(each.rows.connection)}
-            if known and set(map(fold, known)).isdisjoint(map(fold, values)):
-                missing = f"no memory {has} {', '.join(values)}"
-                self._reporter.notice(f"{missing}: there is {nearest_names(values[0], known)}")
 
     def categories(self) -> list[Category]:
         """List the agent's categories; none, with a notice, if it has stored nothing."""
@@ -279,6 +257,11 @@ class Recall:
                 self._reporter.notice(f"without shared memories: {error.with_hint}")
                 continue
             yield Readable(agent, store, MemoryRows.of(agent, connection))
+
+
+def _embedded(query: MemoryQuery) -> tuple[Corpus, ...]:
+    """Return the corpora whose vectors `query` needs."""
+    return (MEMORY_CHUNKS,) if query.uses_vectors else ()
 
 
 def _find_exact(rows: MemoryRows, path: str) -> StoredMemory | None:

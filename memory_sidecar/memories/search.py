@@ -81,29 +81,52 @@ class Readable:
     embed_query: EmbedQuery | None = None  # without it there is no vector arm
 
 
-def search_memories(
-    query: MemoryQuery, readable: Sequence[Readable], *, judge: Judge | None
-) -> list[RankedMemory]:
-    """Find the best memories for `query` in all of `readable`, best first, no shared copies of own.
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found, best first, with a few hits more than are wanted: some may yet rise."""
+
+    hits: list[RankedMemory]
+    question: str = ""  # what a cross-encoder reads with them; "" where it is not to judge
+
+
+def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
+    """Find the memories for `query` in all of `readable`, without shared copies of own ones.
 
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than
-    `prefers` lose a part. `judge`, a cross-encoder, reorders the best hits in hybrid mode. Both
-    models are made for English: neither counts for a question that is mostly in another script, if
-    anything holds its words.
+    `prefers` lose a part. Both models are made for English: neither counts for a question that is
+    mostly in another script, if anything holds its words.
     """
     query = _about_project(query, readable)
     searches = [_Search.of(query, each) for each in readable]
+    is_judged = query.mode is SearchMode.HYBRID
     if is_mostly_foreign(query.text) and any(len(search.words.ids) for search in searches):
-        searches, judge = [replace(search, meaning=Arm.silent()) for search in searches], None
+        searches = [replace(search, meaning=Arm.silent()) for search in searches]
+        is_judged = False
     average = _average_cosine([search.meaning for search in searches])
-    hits = [hit for search in searches for hit in search.hits(average)]
-    hits.sort(key=lambda h: (-h.score, h.memory.is_outdated, h.memory.agent, h.memory.path))
-    hits = list(_drop_copies(hits))
-    if judge is not None and query.mode is SearchMode.HYBRID:
-        hits = rerank(query.text, hits, judge)
+    hits = sorted((hit for each in searches for hit in each.hits(average)), key=_place_of)
+    return Searched(list(_drop_copies(hits)), query.text if is_judged else "")
+
+
+def best_hits(
+    query: MemoryQuery, searched: Sequence[Searched], judge: Judge | None
+) -> list[RankedMemory]:
+    """Merge what was `searched` for `query`, since a score means the same everywhere; best first.
+
+    `judge`, a cross-encoder, reorders the best hits by the question of the search that has the
+    first. What is below `min_score` or beyond `top_k` and `max_tokens` is left out.
+    """
+    found = sorted((each for each in searched if each.hits), key=lambda f: _place_of(f.hits[0]))
+    hits = sorted((hit for each in found for hit in each.hits), key=_place_of)
+    if judge is not None and found and found[0].question:
+        hits = rerank(found[0].question, hits, judge)
     hits = [hit for hit in hits[: query.top_k] if rounded(hit.score) >= query.min_score]
     return fit_budget(hits, query.max_tokens)
+
+
+def _place_of(hit: RankedMemory) -> tuple[float, bool, str, str]:
+    """Return what sorts hits, the best first."""
+    return -hit.score, hit.memory.is_outdated, hit.memory.agent, hit.memory.path
 
 
 def _about_project(query: MemoryQuery, readable: Sequence[Readable]) -> MemoryQuery:

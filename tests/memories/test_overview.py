@@ -9,7 +9,7 @@ import pytest
 from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.memories import recall
 from memory_sidecar.memories.lists import MemoryRows
-from memory_sidecar.memories.model import MemoryList, MemoryQuery
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.overview import Overview
 from tests.conftest import write_memory
 
@@ -34,16 +34,30 @@ def test_an_agent_that_cannot_be_read_is_left_out_of_the_list(
     assert notices.has("without tester: the disk is gone")
 
 
-def test_the_best_of_all_agents_are_reread_once(make_agent, data_dir, notices, monkeypatch):
+@pytest.fixture
+def overview(make_agent, data_dir, notices) -> Overview:
+    """An architect and a tester, each of whom has a memory of the project shop, with its tag."""
     for name in ("architect", "tester"):
-        write_memory(data_dir / "knowledge" / name, "a/note.md", f"The tills of the {name} open")
-    read: list[int] = []
+        facts = {"project": "shop", "tags": [name]}
+        folder = data_dir / "knowledge" / name
+        write_memory(folder, "a/note.md", f"The tills of the {name} open", **facts)
+    return Overview([make_agent("architect"), make_agent("tester")], notices)
 
-    def judge(_question: str, texts: Sequence[str]) -> list[float]:
-        read.append(len(texts))
+
+def test_the_best_of_all_agents_are_reread_once(overview, monkeypatch):
+    read: list[tuple[str, int]] = []
+
+    def judge(question: str, texts: Sequence[str]) -> list[float]:
+        read.append((question, len(texts)))
         return [float("tester" in text) for text in texts]
 
     monkeypatch.setattr(recall, "make_judge", lambda *_: judge)
-    overview = Overview([make_agent("architect"), make_agent("tester")], notices)
-    hits = overview.query(MemoryQuery(text="when do tills open", top_k=1, rerank=True))
-    assert (read, [hit.agent for hit in hits]) == ([2], ["tester"])
+    hits = overview.query(MemoryQuery(text="in shop, when do tills open", top_k=1, rerank=True))
+    assert read == [("when do tills open", 2)]
+    assert [hit.agent for hit in hits] == ["tester"]
+
+
+def test_a_tag_of_one_agent_alone_is_not_called_unknown(overview, notices):
+    wanted = MemoryFilter(tags=("tester",))
+    assert overview.query(MemoryQuery(text="when do tills open", filter=wanted, rerank=False))
+    assert not notices.has("no memory has the tag")
