@@ -31,7 +31,7 @@ class AgentDatabase(Protocol):
     name: str
     paths: AgentPaths
     clock: Clock
-    reranks: bool  # whether questions rerank their hits where they do not say
+    reranks: bool  # the default of questions that do not say whether to rerank their hits
     on_read: Callable[[Path, str], None]  # called with each file that was read, and the tool's name
 
     @property
@@ -39,7 +39,7 @@ class AgentDatabase(Protocol):
 
     @property
     def shared(self) -> AgentDatabase | None:
-        """The shared agent's database, which every agent may read; `None` in that one itself."""
+        """The shared agent's database, which every agent may read; `None` if this is that one."""
 
     @property
     def exists(self) -> bool:
@@ -55,14 +55,14 @@ class AgentDatabase(Protocol):
         """Return the source called `directory`. Raises NotFound."""
 
     def deletions(self) -> IsDeleted:
-        """Return what a reader asks of each row that it is about to show."""
+        """Return a function that tells readers whether the file of a row was deleted since."""
 
     def index_written(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index `files`, just written, moved or removed, and upload them to the team, if any.
 
-        `files`: paths relative to `directory`. Returns when they can be found, with their vectors
-        if there is a model; a process that watches them leaves texts that take longer than a
-        second for later. A notice says if another process holds the database for too long.
+        `files`: paths relative to `directory`. Returns when the files can be found, with their
+        vectors if there is a model; a process that watches them spends about a second on vectors
+        and makes the rest later. A notice says if another process holds the database for too long.
         """
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:

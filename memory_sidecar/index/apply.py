@@ -42,9 +42,9 @@ from memory_sidecar.index.running import Pass, Progress, Todo, Totals
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
 
-UNPAUSED_FILES = 20  # a pass over so few, such as a save, does not pause for queries
+UNPAUSED_FILES = 20  # a pass over no more files, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
-LARGE_BYTES = 32 << 10  # a file of so many takes 10 ms and more to build
+LARGE_BYTES = 32 << 10  # a file of this size takes 10 ms or more to build
 # Between two slices of a pass, the requests of callers are served and saved files are indexed.
 SLICE_FILES = 512
 SLICE_BYTES = 2 << 20  # takes a second or two, as 400 files of most projects do
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 class Applier:
     """Writes the rows of `source` through an engine, which is opened at the first difference.
 
-    One thread uses it, for one pass; it holds the database's writer lock until `close`.
+    One thread uses it, for a pass and those between its slices, and holds the writer's lock.
     """
 
     def __init__(
@@ -70,25 +70,25 @@ class Applier:
     ) -> None:
         """`state` is the state folder of the source.
 
-        Each step of a long pass first waits for queries to `models`. `between` is called after each
-        slice with the number of files left, to do what is urgent, which may begin an inner pass.
+        Each step of a long pass first waits for queries to `models`. After each slice, `between` is
+        called with the number of files left; it does urgent work, which may include an inner pass.
         """
         self.source = source
         self.builder = builder
         self.store = store
         self.state = EngineState(state)
         self.totals = Totals()
-        self.latest: Scan | None = None  # the last one of all files that were written to the end
-        self.failed = set[str]()  # paths of files that could not be built, and not since
+        self.latest: Scan | None = None  # the last scan of the whole source that was fully applied
+        self.failed = set[str]()  # paths of files whose last build failed
         self._todo = Todo()
-        self._passes: list[Pass] = []  # that run now, the last one within those before
-        self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice: fingerprint known
+        self._passes: list[Pass] = []  # running now, each between two slices of the one before
+        self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice, without a write
         self._failures: list[tuple[SourceFile, str]] = []  # of this slice
         self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
         self._between = between
         self._is_stopped = threading.Event()
-        self._faults: set[tuple[object, ...]] = set()  # of ours, by kind and the line that raised
+        self._faults: set[tuple[object, ...]] = set()  # internal errors logged: type, file, line
         self._is_ending = threading.Event()  # tells the running engine to build nothing more
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
@@ -101,7 +101,7 @@ class Applier:
     def apply(self, found: Differences, scan: Scan, progress: Progress, *, is_whole: bool) -> None:
         """Bring the rows in line with what `scan` has `found`; returns when that is committed.
 
-        `is_whole`: the scan was of the whole source. Raises Stopped after `stop`, StateBroken.
+        `is_whole`: the scan was of the whole source. Raises StateBroken, and Stopped after `stop`.
         """
         self._todo.add(found, scan, is_whole=is_whole)
         self._passes.append(Pass(len(found), self.store.now(), progress))
@@ -110,7 +110,7 @@ class Applier:
                 with named_errors(self.state.folder):
                     try:
                         self._run(found)
-                    except OSError:  # as on a full disk: the process goes on
+                    except OSError:  # such as a full disk: the process did not crash
                         self.state.note_usable()
                         raise
         except BaseException:
@@ -121,7 +121,7 @@ class Applier:
             self._passes.pop()
 
     def serves(self, source: Source) -> bool:
-        """Whether this is of `source` as it is defined now, and was not stopped."""
+        """Whether this applier is for `source` with exactly this definition, and not stopped."""
         return source == self.source and not self._is_stopped.is_set()
 
     def stop(self) -> None:
@@ -138,7 +138,7 @@ class Applier:
                 engine.close()
                 self.state.note_usable()
         finally:
-            if crashes is not None:  # last: it notes what the engine still builds
+            if crashes is not None:  # last: the log notes what the engine still builds
                 crashes.close()
 
     def _run(self, found: Differences) -> None:
@@ -149,7 +149,7 @@ class Applier:
         to_build = [*chain.from_iterable(slices)]
         with self.builder.preparing_to_build(to_build):
             try:
-                # First: a new file may have the id of a session or a memory that is gone.
+                # Deletions first: a new file may have the id of a session or memory that is gone.
                 for at in range(0, max(len(found.gone), len(left_out)), SLICE_FILES):
                     if at:
                         self._pause(len(found) - at)
@@ -174,8 +174,8 @@ class Applier:
         self._unwritten, self._failures = {}, []
         self._opened_engine().apply(Differences(files, gone=()), beat=self._beat)
         if lost := self._lost(self._unwritten):
-            # CocoIndex has these files as written. Its state is synced, so a power cut takes the
-            # last commits of the database alone; or a person has put an older copy of that back.
+            # CocoIndex counts these files as written, and syncs its state. So a power cut lost the
+            # last commits of the database alone, or a person has restored an older copy of that.
             _log.warning("%s: the rows of %d files were lost", self.source.name, len(lost))
             for path in lost:
                 del self._unwritten[path]
@@ -192,7 +192,7 @@ class Applier:
             self.store.fail(self.source.name, self._failures)
 
     def _lost(self, made: Mapping[str, ManifestEntry]) -> set[str]:
-        """Return those paths of `made`, which CocoIndex has as written, whose rows are not here."""
+        """Return the paths of `made` without rows here, though CocoIndex has them as written."""
         here = self.store.manifest(self.source.name, under=made) if made else {}
         return {
             path
@@ -231,7 +231,7 @@ class Applier:
                 is_stopped=self._is_ending,
             )
             engine.start()
-            self._engine = engine  # first: left open, no later engine could open the state
+            self._engine = engine  # now: an engine left open keeps later ones from the state
             self.state.note_made()
             self._crashes = CrashLog(self.state.folder, "in_flight")
         return self._engine
@@ -287,14 +287,14 @@ class Applier:
             if isinstance(error, BuildCrashed):
                 self._crashes.count_crash(key)
             if isinstance(error, SidecarError | OSError | MemoryError):
-                raise  # no other file would fare better
+                raise  # any other file would fail, too
             if isinstance(error, BuildError):
                 self._failures.append((file, str(error)))
                 raise
             # A fault of ours, which must not keep the other files from being indexed.
             why = one_line(f"internal error: {type(error).__name__}: {error}")
             *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-            fault = (type(error), frame.f_code.co_filename, line)  # those of a worker share a line
+            fault = (type(error), frame.f_code.co_filename, line)  # one line for all of a worker
             trace = None if fault in self._faults else error
             self._faults.add(fault)
             _log.warning("%s of %s: %s", file.path, self.source.name, why, exc_info=trace)
@@ -328,7 +328,7 @@ class Applier:
         self._todo.count_written(len(documents))
 
     def _one_by_one(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents, letting queries go first between two: hundreds take a second."""
+        """Yield the documents, letting queries go first before each: hundreds take a second."""
         for document in documents:
             self._make_way()
             yield document
@@ -337,7 +337,7 @@ class Applier:
 def in_slices(files: Sequence[SourceFile]) -> list[list[SourceFile]]:
     """Split `files` into slices of at most SLICE_FILES and SLICE_BYTES; a larger file is alone.
 
-    Each slice begins with its large files, so that none ends by waiting for one.
+    Each slice begins with its large files, so that its end does not wait for one.
     """
     slices: list[list[SourceFile]] = []
     left = 0

@@ -28,9 +28,9 @@ from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorView
 Scores = npt.NDArray[np.float64]
 
 SEARCH_POOL = ThreadPoolExecutor(4, thread_name_prefix="question")
-"""The threads for work beside the keyword arm, nearly all of which releases Python's lock.
+"""The threads for work beside the keyword arm, nearly all of which releases the GIL.
 
-Few, and shared by all searches: a task may wait only for tasks that were submitted before it.
+All searches share these few, so a task may wait only for tasks that were submitted before it.
 """
 
 
@@ -116,10 +116,10 @@ class QuestionEmbedder:
     ) -> EmbedQuery | None:
         """Return a function that embeds a question for comparison with the rows counted in `asked`.
 
-        Returns None, with a notice, where there is no vector to compare with; notices name the
-        agent `whose` rows they are, and say whether `static` vectors rank such rows, or `mode`
-        leaves them out. For the main rows of a search by vector alone, raises ModelError or NoIndex
-        instead.
+        Returns None, with a notice, if there is no vector to compare with; for the main rows of a
+        search by vector alone, raises ModelError or NoIndex instead. Notices name the agent `whose`
+        rows they are, and say whether rows without a vector are ranked by `static` vectors or, in
+        that `mode`, left out.
         """
         is_alone = mode is SearchMode.VECTOR
         required = is_alone and is_main

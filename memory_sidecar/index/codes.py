@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import simsimd
 
-SIGNS_FROM = 150_000  # from here on they take less time than all codes, too
+SIGNS_FROM = 150_000  # rows; from here on the signs also save time, not only memory
 FINE_FILE_FROM = 10_000  # fewer rows have 4 MB at most, not worth a file descriptor
 CANDIDATES = 12_288  # least number: recall@10 over 100,000 rows is .998, with 8,192 it is .992
-_SAMPLE_ROWS = 10_000  # whose mean is the center of the signs
-CANDIDATE_SHARE = 0.01  # of all rows, if that is more: among more rows the best rank lower
+_SAMPLE_ROWS = 10_000  # about as many rows are averaged for the center of the signs
+CANDIDATE_SHARE = 0.01  # of all rows, if more than CANDIDATES: among more rows the best rank lower
 REFINED = 64  # best rows, whose cosines are computed to 16 bits
 _STEPS = 127  # of a code, on either side of zero
 _FINE_STEPS = 254  # in one step of a code
@@ -195,7 +195,7 @@ class Codes:
         return chosen
 
     def _refine(self, question: CodedQuery, rows: Rows, cosines: Floats) -> None:
-        """Replace the highest of `cosines`, those of `rows`, by their values to 16 bits."""
+        """Replace the highest of the `cosines` of `rows` by their values to 16 bits."""
         best = np.arange(len(rows))
         if len(rows) > REFINED:
             best = np.argpartition(cosines, -REFINED)[-REFINED:]

@@ -1,4 +1,4 @@
--- The tables of one corpus, made of this text with its names: see `Corpus`.
+-- A template of the tables of one corpus: `Corpus.script` fills in the names.
 
 -- The keyword arm: the words of a row, with identifiers split into their parts. Contentless, since
 -- they are derived from the row, which has the text.
@@ -11,7 +11,7 @@ CREATE VIRTUAL TABLE {words} USING fts5 (
 -- The number of rows that hold a word: a view of the index above, without rows of its own.
 CREATE VIRTUAL TABLE {vocabulary} USING fts5vocab ({words}, row);
 
--- The vector arm. A row of the corpus has a row here or in the next table, never both, never neither.
+-- The vector arm. Each row of the corpus has a row in exactly one of this table and the next.
 CREATE VIRTUAL TABLE {vectors} USING vec0 (
     id INTEGER PRIMARY KEY,
     embedding FLOAT[{dimension}] distance_metric=cosine

@@ -1,7 +1,7 @@
 """One database derived from files, as its callers see it. All writing is left to its `Owner`.
 
-The codebase and each agent make one of their sources. A database that is missing, damaged or of an
-older schema is built again by the first call that needs it, with a notice.
+The codebase has one, and so has each agent. A database that is missing, damaged or of an older
+schema is built again from its sources by the first call that needs it, with a notice.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Database(Generic[S]):
     ) -> None:
         """`sources` returns the sources that the database should hold at the moment.
 
-        `builder` makes the builder of a source. Hints name `remedy`, the command to update rows;
-        notices of what answers lack name what is `called`, or else each source.
+        `builder` makes the builder of a source. Hints name `remedy`, the command to update rows.
+        Notices of what answers lack call the sources `called`, or else each by its name.
         """
         self.file = file
         self.paths = file.paths
@@ -74,7 +74,7 @@ class Database(Generic[S]):
         self.questions = QuestionEmbedder(models, remedy=remedy)
         self._notice_lacks = partial(lacks.notice_lacks, called=called, remedy=remedy)
         self._has_compared_files = False  # with the rows, since this process began
-        self._until_s: dict[tuple[int, str], float] = {}  # by generation and source: `_patience_s`
+        self._until_s: dict[tuple[int, str], float] = {}  # of `_patience_s`, by generation, source
         self._make_owner = partial(
             Owner, file, sources=sources, builder=builder, models=models, embed=embed
         )
@@ -108,8 +108,8 @@ class Database(Generic[S]):
     ) -> IndexReport:
         """Index what changed in `sources`, and all of registered sources that have no rows.
 
-        `full` reads unchanged files, too. New rows are embedded by default unless a daemon will.
-        The rows of an absent source stay, with a notice; it is an error only if all are absent.
+        `full` reads unchanged files, too. By default new rows are embedded, unless a watch does so
+        later. The rows of an absent source stay, with a notice; if all are absent, this raises.
         """
 
         def work(reporter: Reporter) -> IndexReport:
@@ -121,7 +121,7 @@ class Database(Generic[S]):
         for watched in self.owner.watched_sources():
             before = watched.source
             if defined.get(before.name, before) != before:
-                self.owner.unwatch(before.name)  # ends a pass with other excludes: none begins then
+                self.owner.unwatch(before.name)  # ends its passes by other excludes
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
     def rescan(
@@ -132,7 +132,7 @@ class Database(Generic[S]):
         patience_s: float,
         is_done: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Index what changed unwatched, unless `is_done()`; False for no turn in `patience_s`."""
+        """Index what changed while unwatched, unless `is_done()`; False if not in `patience_s`."""
 
         def work(reporter: Reporter) -> None:
             for source in sources:
@@ -144,7 +144,7 @@ class Database(Generic[S]):
                 work, reporter, urgency=Urgency.SHORT, patience_s=patience_s, is_redundant=is_done
             )
         except CannotWrite as error:
-            if not (isinstance(error, OutOfFiles) or is_done()):  # told by what follows, or moot
+            if not (isinstance(error, OutOfFiles) or is_done()):  # the next step says so, or moot
                 reporter.notice(f"what has changed is not indexed yet: {error}")
             return False
         return True
@@ -212,7 +212,7 @@ class Database(Generic[S]):
         return self.file.open()
 
     def open_anew(self) -> S:
-        """Return the store; begin a new one first where its file was taken away."""
+        """Return the store, a new one if its file was taken away."""
         return self.recovering(self.open, Silent())
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
@@ -240,7 +240,7 @@ class Database(Generic[S]):
             lacks.index_missing(self.owner, known, missing, reporter, patience_s=wait_s)
 
     def begin_waiting(self, reporter: Reporter) -> None:
-        """Begin the time that questions wait for first rows; `reporter` asks others before this."""
+        """Start the time limit of `_patience_s` before other databases are waited for."""
         self._patience_s(reporter, self.unscanned())
 
     def catch_up(
@@ -250,11 +250,11 @@ class Database(Generic[S]):
         removed: Callable[[], Iterable[Source]],
         is_done: Callable[[Sequence[Source]], bool],
     ) -> None:
-        """Before a question, index what was saved before this process began: FIRST_LOOK_S for it.
+        """Before a question, index what was saved before this process began, in FIRST_LOOK_S.
 
-        A process that watches waits for its first scan; for MISSING_PATIENCE_S for that of sources
-        that were never scanned. Another compares, once, the files of the sources, and of those
-        `removed`, with the rows, unless another has done it: `is_done(them)`.
+        A process that watches waits for its first scan, up to MISSING_PATIENCE_S for sources that
+        were never scanned. Any other process compares once the files of its sources, and of those
+        `removed`, with the rows, unless `is_done(them)`: another process has done so.
         """
         if self.is_watching:
             if reporter.waits and (unscanned := self.unscanned()):
@@ -280,7 +280,7 @@ class Database(Generic[S]):
         wanted: Collection[str] = (),
         embeds: bool = False,
     ) -> Iterator[tuple[S, Connection]]:
-        """Yield the store and one commit of it, and say what it lacks of `sources` (default: its).
+        """Yield the store and one commit of it; notices say what it lacks of `sources`, or of all.
 
         Sources without rows are indexed first, with vectors if the caller `embeds`. A process that
         watches waits once, for MISSING_PATIENCE_S, for the first scan of those `wanted`, if any.
@@ -310,7 +310,7 @@ class Database(Generic[S]):
             yield store, connection
 
     def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
-        """Replace the database by an empty one, unless `generation` is past `unless_after`."""
+        """Replace the database by an empty one, unless the generation `unless_after` has ended."""
 
         def work(_: Reporter) -> None:
             if unless_after in (None, self.file.generation):
@@ -335,7 +335,7 @@ class Database(Generic[S]):
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.
 
-        Deletes the rows of sources that are registered no more, as where their list was lost.
+        Deletes the rows of sources that are no longer registered, for example as a list was lost.
         """
         names = {source.name for source in asked}
         others = [source for source in self.sources() if source.name not in names]

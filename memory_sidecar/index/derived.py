@@ -1,8 +1,8 @@
 """The store: one open database derived from files, with its manifest, rows and vectors.
 
 Every write is a transaction of `DerivedStore.writing`, so that readers see whole documents. One
-process writes at a time, whose caller holds the writer's lock; any number read. The subclasses
-decide which rows a document has.
+process at a time writes, while it holds the writer's lock; any number read. The subclasses decide
+which rows a document has.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class DerivedStore(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """Yield a connection of which every query sees the same commit, for one thread."""
+        """Yield a connection, for one thread, whose queries all see the same commit."""
         try:
             connection = self._readers.pop()
         except IndexError:
@@ -186,7 +186,7 @@ class DerivedStore(ABC):
     def begin_source(self, name: str, *, root: Path, state_id: str, chunker: str = "") -> None:
         """Note that every row of `name` is to be rebuilt; each old row stays until it is.
 
-        A source without rows has none that builder version `chunker` did not make.
+        A new source has no old rows, so its builder version `chunker` is noted at once.
         """
         with self.writing() as write:
             write.connection.execute(
@@ -262,7 +262,7 @@ class DerivedStore(ABC):
             write_identity(write.connection, _rules_key(source), rules)
 
     def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> None:
-        """Store new stamps of files whose content has not changed, so that no scan reads them."""
+        """Store new stamps of files with unchanged content, so that no later scan reads them."""
         with self.writing() as write:
             write.connection.executemany(
                 "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"
@@ -314,7 +314,7 @@ class DerivedStore(ABC):
 
 
 def note_change(write: Write) -> None:
-    """Raise FILES_VERSION, within a transaction that changes files."""
+    """Increment FILES_VERSION, within a transaction that changes files."""
     write.connection.execute(
         "INSERT INTO identity VALUES (?, '1') ON CONFLICT DO UPDATE SET value = value + 1",
         (FILES_VERSION,),

@@ -1,4 +1,4 @@
--- The tables of every database that is derived from files. A deleted file is rebuilt from those.
+-- The tables of every database that is derived from files. A deleted database is rebuilt from them.
 -- Times are epoch milliseconds, file times nanoseconds.
 
 -- The versions that this database was built with. On a mismatch it is rebuilt (schema, chunker) or

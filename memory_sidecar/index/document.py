@@ -32,7 +32,7 @@ class Builder(Protocol):
         return False
 
     def outer_rules_digest(self, folders: Collection[str]) -> str:
-        """Return a digest of the ignore rules outside of the rule files of the source itself.
+        """Return a digest of the ignore rules that are not in rule files of the source itself.
 
         `folders` are those of the source, some of which may be repositories. "" means that a scan
         must not rely on an earlier one.
@@ -41,7 +41,7 @@ class Builder(Protocol):
         return ""
 
     def outer_state(self) -> str:
-        """Return what changes when a whole pass is due although no file of the source changed."""
+        """Return a text whose change makes a whole pass due although no file has changed."""
         return self.outer_rules_digest(())
 
     def scan(
@@ -78,7 +78,7 @@ class Builder(Protocol):
         return documents
 
     def finish(self, store: DerivedStore) -> None:
-        """Write rows that come of no file, such as commits, after a pass over the whole source."""
+        """Write rows that no file has, such as commits, after a pass over the whole source."""
         del store
 
     def build(self, file: SourceFile) -> Document:
@@ -101,7 +101,7 @@ class BuildError(Exception):
 
 
 class BuildCrashed(BuildError):
-    """Building the file crashed the process that did it."""
+    """Building the file crashed the process that was building it."""
 
 
 class FileVanished(BuildError):

@@ -26,8 +26,8 @@ from memory_sidecar.index.vectors import Vector
 from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
 _THREADS = max(min(available_cores(), 8), 2)
-SLICE_TEXTS = 8 * _THREADS  # about a quarter of a second of embedding, as a request may wait for
-SLICE_CHARACTERS = 5_000 * _THREADS  # or so many: memories and messages are longer than chunks
+SLICE_TEXTS = 8 * _THREADS  # take about a quarter of a second, which a request may have to wait
+SLICE_CHARACTERS = 5_000 * _THREADS  # the other limit: memories and messages exceed chunks
 
 TURN_POLL_S = 0.05
 T = TypeVar("T")
@@ -75,9 +75,9 @@ def embed_pending(
 ) -> Iterator[tuple[int, int]]:
     """Embed the pending rows of `parts`, or all; yield rows done and in total after each slice.
 
-    Also yields while other databases embed. A part is a source and a folder in it, "" for all of
-    the source. Each slice is one transaction. Raises ModelError without a model. Setting `stop`
-    ends it within one text, without the vectors of the slice under way.
+    Also yields again and again while other databases embed. A part is a source and a folder in it,
+    "" for all of the source. Each slice is one transaction. Raises ModelError without a model.
+    Setting `stop` ends this within one text, without the vectors of the slice under way.
     """
     adopt_model(store, models.sha256)
     if parts is None:
@@ -93,7 +93,7 @@ def embed_pending(
             return
         put_vectors(store, list(zip(rows, vectors, strict=True)))
         done += len(rows)
-        if parts is None and done >= total:  # of what was there at first: more may have come
+        if parts is None and done >= total:  # more rows may have been queued since `total`
             total = done + count_waiting(store)
         yield done, max(done, total)
 
@@ -185,9 +185,9 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
 
 
 def _slices_in_turn(store: DerivedStore) -> Iterator[Sequence[PendingText]]:
-    """Yield the rows to embed, slice by slice: in every other one those of the newest pass.
+    """Yield the rows to embed, slice by slice: every other slice is of the newest pass.
 
-    In the slices between, the older passes have their turns, so that no source waits for another.
+    The slices between rotate through the older passes, so that no source waits for another.
     """
     older = 0  # `queued_at` of the last rows of an older pass
     while rows := _first_slice(next_pending(store, SLICE_TEXTS)):
@@ -201,7 +201,7 @@ def _slices_in_turn(store: DerivedStore) -> Iterator[Sequence[PendingText]]:
 
 
 def _first_slice(rows: Sequence[PendingText]) -> Sequence[PendingText]:
-    """Return the first of `rows` that are embedded together, more than FEW_PASSAGES if there."""
+    """Return the leading `rows` that make one slice: more than FEW_PASSAGES, if there are."""
     ends = [*accumulate(len(row.text) for row in rows)]
     return rows[: max(bisect_right(ends, SLICE_CHARACTERS), FEW_PASSAGES + 1)]
 
@@ -209,10 +209,10 @@ def _first_slice(rows: Sequence[PendingText]) -> Sequence[PendingText]:
 def next_pending(
     store: DerivedStore, limit: int, *, before: int | None = None
 ) -> list[PendingText]:
-    """Return the next `limit` rows to embed, by corpus: newest pass first, then as written.
+    """Return the next `limit` rows to embed, by corpus: the newest pass first, in order of writing.
 
-    Rows that can wait (see `Write.index_row`) come after all passes. `before`: only those of passes
-    that were queued earlier, epoch ms.
+    Rows that can wait (see `Write.index_row`) come after all passes. `before` (epoch ms) leaves
+    only rows of passes that were queued earlier.
     """
     older = f" WHERE queued_at > {QUEUED_LAST} AND queued_at < {before}" if before else ""
     found: list[PendingText] = []

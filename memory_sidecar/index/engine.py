@@ -30,15 +30,15 @@ from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.engine_state import StateBroken, check_state, engine_key, is_unmade
 from memory_sidecar.index.requests import BEAT_S
 
-INLINE_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
+INLINE_FILES = 4  # no more are built in the engine's own thread: handing them over takes as long
 BUILD_THREADS = 2 * min(available_cores(), 8)  # twice, as some wait for other processes
-MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
-DELETIONS_AT_ONCE = 8  # each waits in a thread until its state is on disk; those at once share that
+MAX_INFLIGHT_FILES = 256  # being built or waiting for the writer; the most in one transaction
+DELETIONS_AT_ONCE = 8  # each waits in a thread for a sync of the state, which concurrent ones share
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
-TICK_S = 1.0  # asyncio ignores it if the byte that another thread sends to wake a loop is refused
+TICK_S = 1.0  # wakes the loop: asyncio ignores a failure to send another thread's wake-up byte
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
-_BROKEN = ("MDB_", "tracking info not found")  # of LMDB, and of what CocoIndex keeps there
+_BROKEN = ("MDB_", "tracking info not found")  # how errors of LMDB and of its records begin
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ Build = Callable[[SourceFile], Document]
 file stay."""
 
 WriteAll = Callable[[Sequence[Change]], None]
-"""Writes changes in one transaction. Called by one thread at a time, and after a crash again."""
+"""Writes changes in one transaction. One thread at a time calls it; after a crash, once more."""
 
 
 _Subscriber = coco.LiveMapSubscriber[coco.StableKey, SourceFile]
@@ -81,16 +81,16 @@ class _Root:
         return await asyncio.get_running_loop().run_in_executor(pool, work, argument)
 
     async def write_all(self, provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
-        """Write changes, as the sink of CocoIndex, which gathers the next ones meanwhile.
+        """Write changes, as a sink of CocoIndex, which gathers the next ones meanwhile.
 
-        So transactions grow with load. CocoIndex calls a function from one thread at a time:
-        therefore each engine has a sink of its own.
+        So transactions grow with load. CocoIndex calls a sink from one thread at a time: therefore
+        each engine has one of its own.
         """
         del provider
         await self.run(self.writer, self.write, list(changes))
 
     async def watch(self, subscriber: _Subscriber) -> None:
-        """Hand batches to CocoIndex until the queue has `None`, as a `LiveMapFeed`."""
+        """Be CocoIndex's `LiveMapFeed`: hand it batches until the queue yields `None`."""
         await subscriber.mark_ready()
         while (next_batch := await self.batches.get()) is not None:
             batch, done = next_batch
@@ -153,8 +153,8 @@ class Engine:
 
         Calls `beat` every BEAT_S from this thread, and gives up with what that raises. Raises what
         the writer raised, and OSError and StateBroken for the state; after that the engine can only
-        be closed. Files that `build` failed on keep their rows. For one that is gone, the writer is
-        given its `engine_key`.
+        be closed. Files that `build` failed on keep their rows. For a file that is gone, the writer
+        is given its `engine_key` in place of its path.
         """
         self._call(self._apply(batch), beat=beat)
 
@@ -207,7 +207,7 @@ class Engine:
         )
         try:
             await self._begin(is_fresh=is_fresh)
-        except BaseException:  # as on a full disk: left open, no later engine could open the state
+        except BaseException:  # as on a full disk: left open, it keeps later engines from the state
             self._environment.close()
             raise
 
@@ -218,7 +218,7 @@ class Engine:
         app = coco.App(config, _main, self._root)
         if is_fresh:
             # The first run of an app ends by deleting every child that it did not mount itself,
-            # so let that one be empty.
+            # so make that run an empty one.
             self._root.batches.put_nowait(None)
             await app.update(live=True).result()
         self._run = asyncio.ensure_future(app.update(live=True).result())
@@ -249,7 +249,7 @@ class Engine:
     def _fail(self, error: BaseException) -> None:
         if not self._root.failed.done():
             self._root.failed.set_exception(error)
-            self._root.failed.exception()  # else asyncio prints it if no batch waits any more
+            self._root.failed.exception()  # else asyncio prints it if no batch waits for it
 
 
 async def _end_others() -> None:
@@ -272,8 +272,8 @@ async def _send(subscriber: _Subscriber, batch: Differences, is_stopped: threadi
     for at in range(0, len(batch.gone), DELETIONS_AT_ONCE):
         gone = batch.gone[at : at + DELETIONS_AT_ONCE]
         sent += await asyncio.gather(*map(subscriber.delete, map(engine_key, gone)))
-    # One after the other: each awaited call keeps a thread of CocoIndex busy, and it works on all
-    # that was sent at once anyway.
+    # One after the other: each awaited call keeps a thread of CocoIndex busy, and CocoIndex works
+    # on everything sent concurrently anyway.
     for file in batch.changed:
         if is_stopped.is_set():
             break
@@ -296,7 +296,7 @@ async def _process_file(file: SourceFile) -> None:
 
 
 def _remove_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
-    """Write deletions, as the one sink of all engines, since CocoIndex names no engine for these.
+    """Write deletions; all engines share this sink, since `reconcile` gets none for a deletion.
 
     Not a coroutine: one whose event loop has ended would never return, and block all engines.
     """

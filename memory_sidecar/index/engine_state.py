@@ -3,7 +3,7 @@
 CocoIndex keeps its state in LMDB, which maps the file into memory unchecked. In a file that is
 shorter than its header says, the first missing page kills the process (SIGBUS), and other damage
 may, too, at every start. So the length is checked first, and if the process ends three times
-between opening the state and the first batch, the state counts as damaged. All of it is derived.
+between opening the state and the first batch, the state counts as damaged. It can be made again.
 
 The page layout is that of LMDB 0.9 (`MDB_meta` in mdb.c) on 64 bits.
 """
@@ -24,7 +24,7 @@ from memory_sidecar.core.sqlite import named_errors
 
 MAX_UNCLEAN_ENDS = 3
 MAX_KEY_BYTES = 240  # LMDB takes keys of some 500, and CocoIndex doubles some characters
-BROKEN = ".broken"  # the end of the name of a damaged state, which is kept
+BROKEN = ".broken"  # the suffix of a damaged state, which is kept
 _DATA = "mdb/data.mdb"  # of LMDB, below CocoIndex's folder
 _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16x II 16x I 92x QQ")  # page header, magic, version, …, page size, …
@@ -62,9 +62,9 @@ class EngineState:
             self._id.write_text(state_id, encoding="ascii")
 
     def clear(self) -> None:
-        """Let CocoIndex know no file. Raises as `remove_state` does, and DiskFull.
+        """Make CocoIndex forget every file. Raises as `remove_state` does, and DiskFull.
 
-        The crash log in the folder stays: a file that ends the process would do so again.
+        The crash log in the folder stays: a file that crashed the process would do so again.
         """
         with named_errors(self.folder):
             _tree_of(self.folder).make(self.folder)
@@ -84,8 +84,8 @@ class EngineState:
     def note_opening(self) -> None:
         """Note that CocoIndex opens its state now. Raises StateBroken after too many bad ends.
 
-        Deletes a state whose making was interrupted: the first run of an app deletes every file
-        that it did not mount itself, and would do so to the first batch.
+        Deletes a state whose making was interrupted: its next run would still be the first of the
+        app, which deletes every file that it did not mount itself, and so those of the first batch.
         """
         count = 0
         with suppress(FileNotFoundError, ValueError):
@@ -102,7 +102,7 @@ class EngineState:
         self._beginning.unlink(missing_ok=True)
 
     def note_usable(self) -> None:
-        """Note that CocoIndex has worked with its state, or did not end the process: count anew."""
+        """Reset the count: CocoIndex worked with its state, or failed without a crash."""
         self._opened.unlink(missing_ok=True)
 
 
@@ -147,7 +147,7 @@ def _tree_of(folder: Path) -> Tree:
 
 
 def engine_key(path: str) -> str:
-    """Return what CocoIndex knows the file at `path` by: of a long path, its hash."""
+    """Return CocoIndex's key of the file at `path`: the path, or a hash if that is too long."""
     encoded = path.encode()
     if len(encoded) <= MAX_KEY_BYTES:
         return path

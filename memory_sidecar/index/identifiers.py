@@ -1,6 +1,6 @@
 """Counts identifiers as a whole: `parse_config_v2` is more than its three words here and there.
 
-Of memories and sessions only; code is asked for by the names that it defines, see `code.named`.
+Only memories and sessions use this; code is found by the names that it defines, see `code.named`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def with_identifiers(
 ) -> Postings:
     """Return `postings`, of `keywords`, with a further list for each identifier that rows hold.
 
-    Where the question is nothing else, an identifier weighs its idf. Beside other words it weighs
-    what that exceeds its rarest word by: what answers a question need not repeat the name in it.
+    If the question is identifiers alone, each weighs its idf. Beside other words, it weighs only
+    what its idf exceeds that of its rarest word by, since an answer need not repeat the name.
     """
     parts = {term: stems_of(term) for term in keywords.terms if " " in term}
     is_alone = keywords.idf.keys() <= {stem for stems in parts.values() for stem in stems}
@@ -31,7 +31,7 @@ def with_identifiers(
     for term, stems in parts.items():
         known = [keywords.idf[stem] for stem in stems if stem in keywords.idf]
         if term in lists or not known or any(stem in postings.unread for stem in stems):
-            continue  # of words that very many rows hold, to read them takes long
+            continue  # reading the posting lists of very common words takes long
         rows = rows_with(connection, corpus, term, keywords.among)
         weight = idf_of(len(rows), row_count(connection, corpus.rows))
         weight -= 0.0 if is_alone else max(known)

@@ -1,7 +1,7 @@
-"""Arrays of row ids: which are among others, where, and each once.
+"""Arrays of row ids: membership, positions, distinct values.
 
-`np.unique`, unless asked for more than the values, imports `numpy.ma` at its first call, and so do
-`np.union1d` and the like. That takes 50 ms and 10 MB; nothing here does.
+Nothing here calls `np.union1d` and the like, nor `np.unique` for the values alone: at its first
+call each imports `numpy.ma`, which takes 50 ms and 10 MB.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import numpy as np
 
 from memory_sidecar.index.codes import Ids, Mask
 
-MOST_RANGES = 4  # each is asked for every word
+MOST_RANGES = 4  # every word is searched for in each
 
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """Some rows of a table, as those of a project, in which words are counted and looked for."""
+    """Some rows of a table, such as those of one project, to count and look for words in."""
 
     ids: Ids  # ascending, perhaps with some that have been deleted
-    rows: int  # how many there are
-    ranges: str  # few [first id, last id], as JSON, that hold `ids`: FTS5 skips what is outside
+    rows: int  # how many of these rows exist
+    ranges: str  # JSON: a few [first id, last id] that cover `ids`; FTS5 skips what is outside
 
     @classmethod
     def of(cls, ids: Ids, rows: int) -> Among:
-        """Find the ranges of `ids`: they are cut where most other rows lie between them."""
+        """Find the ranges of `ids`, cut at the widest gaps between these."""
         gaps = np.diff(ids)
         cuts = np.flatnonzero(gaps > 1)
         widest = np.sort(cuts[np.argsort(-gaps[cuts])[: MOST_RANGES - 1]])
@@ -48,15 +48,15 @@ def mask_allowed(ids: Ids, allowed: Ids | None) -> Mask:
 
 
 def places_of(wanted: Ids, ids: Ids) -> Ids:
-    """Return the places in `ids`, which ascends, of those of `wanted` that it holds."""
+    """Return the places, in the ascending `ids`, of those of `wanted` that are there."""
     at, known = locate(wanted, ids)
     return at[known]
 
 
 def locate(wanted: Ids, ids: Ids) -> tuple[Ids, Mask]:
-    """Return the place of each of `wanted` in `ids`, which ascends, and whether it is there: (n,).
+    """Return the place of each of `wanted` in the ascending `ids`, and whether it is there: (n,).
 
-    The place of one that is missing means nothing.
+    The place of a missing one means nothing.
     """
     if not len(ids):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)

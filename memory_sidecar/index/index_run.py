@@ -70,7 +70,7 @@ def index_sources(
 
 
 def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
-    """Return the `folders` that lie in `source`, relative to it; [""], all of it, for none."""
+    """Return the `folders` in `source`, relative to it; [""], the whole source, if none is."""
     real = [Path(os.path.realpath(folder)) for folder in folders]
     inside = [each.relative_to(source.root) for each in real if each.is_relative_to(source.root)]
     return ["" if each == Path() else each.as_posix() for each in inside] or [""]

@@ -2,12 +2,12 @@
 
 Identifiers are split the same way on both sides: `parseHttpResponse`, `parse_http_response` and
 `parse.http.response` are all found by `http`, and by each other as a phrase. Scripts that set no
-spaces between words are indexed by character and asked for by pairs of them.
+spaces between words are indexed by character and searched for by pairs of characters.
 
 Which rows hold a word is read from its posting list, if that is short, else from the rows' texts.
 
-FTS5 counts words in all rows. A word that is rare in one project may be common in those beside it,
-so that keywords can be counted `Among` the rows of one, and weigh as if it had a table of its own.
+FTS5 counts words in all rows, but a word that is rare in one project may be common in others. So
+keywords can be counted `Among` the rows of one project, as if it had a table of its own.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from memory_sidecar.index.report import counts_of_commit, row_count
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import MAX_QUERY_WORDS, STOPWORDS, index_words, words_and_phrases
 
-BM25_HALF = 20.0  # the BM25 that gives half of the keyword share, unless a question tells it
+BM25_HALF = 20.0  # the BM25 whose keyword share is a half, unless the question sets another
 _CATEGORIES = ("categories", "L* N* Co M*")  # with marks, as the .sql files say for all `words`
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
-_FIXED_POINT = 2.0**52  # by which BM25 becomes a whole number: as exact as the score from 1 on
-MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common elsewhere
+_FIXED_POINT = 2.0**52  # times BM25 is a whole number: as exact as the float for scores from 1 on
+MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common in any rows
 _ALL_IDS = f"[[0, {2**63 - 1}]]"
 
 
@@ -49,18 +49,18 @@ class Keywords:
 
     @property
     def whole(self) -> float:
-        """The BM25 of a row of common length that holds each of its words once."""
+        """The BM25 of a row of average length that holds each word of the query once."""
         return sum(self.idf.values()) or BM25_HALF  # a script without spaces has phrases alone
 
     def coverage(self, stems: Collection[str]) -> float:
-        """Share of the words' weight that occurs among `stems`, 0…1."""
+        """Return the share, 0…1, of the words' weight that the words among `stems` have."""
         if self.idf.keys().isdisjoint(stems):
             return 0.0
         total = sum(self.idf.values())
         return sum(idf for stem, idf in self.idf.items() if stem in stems) / total
 
     def rarest(self, max_rows: int) -> Keywords:
-        """Return a copy with all phrases, and the rarest words that `max_rows` rows hold together.
+        """Return a copy with all phrases, and the rarest words that `max_rows` rows hold in all.
 
         Scoring a row takes a microsecond, and the commonest words distinguish rows least.
         """
@@ -88,7 +88,7 @@ def keywords_of(
 
 
 def row_counter(connection: Connection, corpus: Corpus, among: Among | None) -> CountRows:
-    """Return what counts words in `corpus`, `among` some of its rows."""
+    """Return a function that counts the rows that hold words, in `corpus` or `among` some of it."""
     if among is None:
         return lambda words: document_frequencies(connection, corpus, words.values())
 
@@ -117,7 +117,7 @@ def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
     stems = {word: stem for word in meaningful for stem in stems_of(word)[:1]}
     rows, holding = holding_of(stems)
     rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
-    # A word that no row holds is no reason to do without the others.
+    # If no row holds any of the rare words, the common ones stay.
     kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
     return Keywords(
         terms=(*kept, *phrases)[:MAX_QUERY_WORDS],
@@ -151,13 +151,13 @@ def keyword_scores(
 ) -> tuple[Ids, Floats]:
     """Return ids (n,) and BM25 (n,) of the rows that hold any keyword, the highest first.
 
-    With `limit=None`, or if counted among some rows, every match is returned, for a filter.
+    With `limit=None`, or if the keywords were counted among some rows, returns every match.
     """
     if not keywords.terms:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     if keywords.among is None:
         return _scores(connection, corpus, keywords.terms, _ALL_IDS, limit)
-    # One word at a time: its idf among these rows takes the place of that in all rows.
+    # One word at a time, to replace its idf in all rows by its idf among these.
     rows, holding = document_frequencies(connection, corpus, keywords.idf)
     found, scores = [], []
     for term in keywords.terms:
@@ -177,8 +177,8 @@ def _scores(
     connection: Connection, corpus: Corpus, terms: Iterable[str], ranges: str, limit: int | None
 ) -> tuple[Ids, Floats]:
     words, weights = corpus.words, ", ".join(map(str, corpus.weights))
-    # As two texts: a thousand rows would let go of Python's lock, and wait for it, as many times.
-    # Of whole numbers, which are read in a tenth of the time; they are sorted here in as much less.
+    # Returned as two texts, since each of a thousand rows would release the GIL and wait for it; of
+    # whole numbers, which take a tenth of the time to read. NumPy sorts them in a tenth, too.
     listed, scored = connection.execute(
         "SELECT coalesce(group_concat(row), ''),"
         f" coalesce(group_concat(CAST(score * {_FIXED_POINT} AS INTEGER)), '') FROM ("
@@ -189,12 +189,12 @@ def _scores(
         (ranges, match_expression(terms)),
     ).get
     ids, scores = (np.fromstring(each, np.int64, sep=",") for each in (listed, scored))
-    best = np.argsort(scores, kind="stable")[:limit]  # FTS5 makes them negative
+    best = np.argsort(scores, kind="stable")[:limit]  # FTS5's scores are negative, the best lowest
     return ids[best], (scores[best] / -_FIXED_POINT).astype(np.float32)
 
 
 def keyword_share(bm25: Floats, half: float = BM25_HALF) -> Floats:
-    """Return BM25 (n,) ≥ 0 as a share in 0…1 that saturates; `half` gives half of it."""
+    """Return `bm25` (n,) ≥ 0 as a saturating share in 0…1; that of `half` is 0.5."""
     return (bm25 / (bm25 + half)).astype(np.float32)
 
 
@@ -203,9 +203,9 @@ _tokenizing = threading.Lock()
 
 @cache
 def _tokenizers() -> apsw.Connection:
-    """Open a connection to no file, for the tokenizers that SQLite has; hold `_tokenizing`.
+    """Return a connection without a file, for SQLite's tokenizers; the caller holds `_tokenizing`.
 
-    One for all threads: opening it takes longer than tokenizing a question.
+    All threads share it: opening one takes longer than tokenizing a question.
     """
     return apsw.Connection(":memory:")
 
@@ -225,7 +225,7 @@ def document_frequencies(
 ) -> tuple[int, dict[str, int]]:
     """Return the number of rows in `corpus`, and how many of them hold each of `stems`.
 
-    FTS5 reads the list of each: so those of the commonest words, which many questions have, once.
+    To count a stem, FTS5 reads its whole posting list, so this is done once for each commit.
     """
     counts = counts_of_commit(connection)
     keys = {stem: f"{corpus.vocabulary} {stem}" for stem in stems}
@@ -248,13 +248,13 @@ class Postings:
     """The posting lists of the words of a query, and the weight of each word."""
 
     lists: Mapping[str, Ids]  # by stem, each sorted
-    unread: tuple[str, ...]  # stems that so many rows hold that their lists were not read
+    unread: tuple[str, ...]  # stems whose lists are too long to read
     weights: Mapping[str, float]  # idf of every stem
 
     def coverage(self) -> tuple[Ids, Floats]:
         """Return the ids (n,) of all rows in the lists, ascending, and each one's coverage (n,).
 
-        That is the share of the words' weight whose lists hold the row, 0…1.
+        That is the share, 0…1, that the words in the row have of the weight of all words.
         """
         if not self.lists:
             return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -296,7 +296,7 @@ def read_postings(
 def rows_with_stems(
     connection: Connection, corpus: Corpus, ids: Collection[int], stems: Collection[str]
 ) -> dict[str, Ids]:
-    """Return by stem which of the rows `ids` hold it, from their texts.
+    """Return, by stem, which of the rows `ids` hold it, according to their texts.
 
     Asking FTS5 for 300 rows of a list of 90,000 takes four times as long.
     """
@@ -313,9 +313,9 @@ def rows_with_stems(
 
 
 def _query_words(keywords: Keywords) -> Iterator[tuple[str, str]]:
-    """Yield the words of a query with their stems, as they are asked for and as they are counted.
+    """Yield each word of a query as it is searched for, and as it is counted (its stem).
 
-    An identifier counts by its parts; what has no spaces counts by its pairs of characters.
+    An identifier counts by its parts; text without spaces counts by its pairs of characters.
     """
     for term in keywords.terms:
         stems = stems_of(term)
@@ -346,5 +346,5 @@ def idf_of(holding: int, rows: int) -> float:
 
 
 def fts5_idf(holding: int, rows: int) -> float:
-    """Return the idf that FTS5 gives a word which `holding` of `rows` rows hold, or also others."""
+    """Return FTS5's idf of a word that `holding` of `rows` rows hold; `holding` may be more."""
     return max(math.log((max(rows - holding, 0) + 0.5) / (holding + 0.5)), 1e-6)

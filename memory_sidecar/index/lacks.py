@@ -1,4 +1,4 @@
-"""What an answer lacks of the files on disk: a question waits for it a while, and says the rest."""
+"""What an answer lacks of the files on disk: waiting a while for it, and saying what is missing."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def index_missing(
     wanted: Collection[str] = (),
     embeds: bool = False,
 ) -> None:
-    """Have `owner` index `missing` sources, as `Database.snapshot` says; `known` were begun.
+    """Have `owner` index the sources `missing`, as `Database.snapshot` says; `known` were begun.
 
-    Waits for another process for `patience_s`. A process that watches leaves `missing` to its
-    watch, and waits so long for the first scan of the sources `unscanned`.
+    Waits up to `patience_s` for another process that writes. A process that watches leaves
+    `missing` to its watch, and waits that long for the first scan of the sources `unscanned`.
     """
     owner.watch(*missing)
     if owner.loop.runs_in_background:
@@ -90,7 +90,7 @@ def await_scans(
 ) -> None:
     """Wait for the first scan of the watched sources `names`, or for an error, for `wait_s`.
 
-    No longer than `rest_s` once each has rows. These scans go before those of other sources.
+    Once each source has rows, waits no longer than `rest_s`. These scans go before others.
     """
     if not (names and wait_s):
         return
@@ -122,10 +122,10 @@ def notice_lacks(
     called: str,
     remedy: str,
 ) -> None:
-    """Give notice of what the rows of the sources `asked` lack, of those `known` to have any.
+    """Give notice of what is missing from the rows of the sources `asked` that are `known`.
 
-    `live` has the watched sources. Those asked are `called` something as a whole, or each by its
-    name. `remedy` ends a rebuild.
+    `live` has the states of the watched sources. Notices call all of them `called`, or each by its
+    name. The command `remedy` ends a rebuild.
     """
     begun, rebuilt, late = list[str](), list[str](), list[str]()
     for source in asked:

@@ -1,9 +1,9 @@
 """Runs the work of one database in one thread at a time, under the writer's lock.
 
-Requests of callers come first, background work follows. The thread exists while there is work: in a
-daemon it is started for it, elsewhere it is the thread of a caller, which then runs the requests of
-other callers, too. Every wait here ends: patience with another process that holds the lock is
-limited, and closing ends everything.
+Requests of callers come first, background work follows. The thread exists while there is work: a
+daemon starts one; elsewhere it is the thread of a caller, which then also runs the requests of
+other callers. Every wait here ends: patience with another process that holds the lock is limited,
+and closing ends everything.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Loop:
         self._state = threading.Condition()  # guards `_runner`
         self._runner: threading.Thread | None = None
         self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
-        self._forward: Callable[[], None] = lambda: None  # to the caller whose thread runs this
+        self._forward: Callable[[], None] = lambda: None  # reports to the caller that runs the loop
         self._back_off = BackOff()
         self._not_before_s = 0.0  # when background work may go on, after a failure
 
@@ -96,9 +96,9 @@ class Loop:
         """Run `work` in its turn, wait for it and return its result, or raise what it raised.
 
         While another process holds the lock, waits up to `patience_s` before it raises StoreBusy,
-        and returns None as soon as `is_redundant()`, as when that process did the work. Raises what
-        `reporter` raises; the work goes on then, unless this thread was running it. Raises Stopped
-        when the loop is closed.
+        and returns None as soon as `is_redundant()`, for example because that process did the work.
+        Raises what `reporter` raises; the work goes on then, unless this thread was running it.
+        Raises Stopped when the loop is closed.
         """
         if self._runner is threading.current_thread():
             result: T = self._around(work, reporter)
@@ -182,7 +182,7 @@ class Loop:
 
     @property
     def due_s(self) -> float:
-        """When to call `begin` next; infinite while a thread runs, as that sees to what is due."""
+        """When to call `begin` next; infinite while a thread runs, since that does what is due."""
         if self._runner is not None or self.is_closing.is_set():
             return math.inf
         return max(self._due_s(), self._not_before_s)
@@ -274,7 +274,7 @@ class Loop:
         self.wake()
 
     def _has_ended(self) -> bool:
-        """Whether no work is left; if so, no thread runs the loop from now on."""
+        """Return whether no work is left; if so, also note that no thread runs the loop."""
         with self._state:
             if self.is_closing.is_set():
                 self._queue.fail_all(_closed())

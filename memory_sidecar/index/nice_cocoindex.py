@@ -1,6 +1,6 @@
-"""Import before cocoindex, so that the threads that it starts on import run behind queries.
+"""Import this before cocoindex, so that the threads which cocoindex starts yield to queries.
 
-They do half of the work of a first index, and inherit the niceness of the thread that imports.
+They do half of the work of a first index, and inherit the niceness of the importing thread.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import warnings
 from contextlib import suppress
 
-import memory_sidecar.chunking  # noqa: F401  before cocoindex: it turns off its reports
+import memory_sidecar.chunking  # noqa: F401  before cocoindex, whose usage reports it turns off
 from memory_sidecar.core.process import INDEXING, lower_thread_priority
 
 
@@ -20,7 +20,7 @@ def _load() -> None:
         importlib.import_module("cocoindex")
 
 
-# CocoIndex drops a coroutine where an engine ends by an error, which is told by other means.
+# CocoIndex drops a coroutine when an error ends an engine; the error itself is raised elsewhere.
 warnings.filterwarnings("ignore", "coroutine 'ComponentContext", RuntimeWarning)
 _loading = threading.Thread(target=_load)
 _loading.start()

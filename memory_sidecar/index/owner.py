@@ -9,8 +9,8 @@
             embed    rows → vectors, in slices of texts
 
 Requests come before background work. Between two slices of long work, more urgent requests are
-served, and files are indexed that were saved meanwhile, or before the daemon started. There the
-`Scheduler` starts the loop when a deadline has passed. Readers open snapshots without it.
+served, and files are indexed that were saved meanwhile, or before the daemon started. In a daemon,
+the `Scheduler` starts the loop when a deadline has passed. Readers open snapshots without an owner.
 
 Background work that fails (a full disk, a busy file, a lock held by another process) is retried
 with a growing back-off, and `status` shows the failure. A caller who waits gets the error instead.
@@ -61,7 +61,7 @@ class Owner(Generic[S]):
         embed: EmbedPending,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sources` returns what is registered at the moment, `builder` makes that of a source."""
+        """`sources` returns what is registered now; `builder` makes the builder of a source."""
         self.activity = Activity()
         self.loop = Loop(
             file.lock,
@@ -84,7 +84,7 @@ class Owner(Generic[S]):
     # Called from any thread
 
     def watch(self, *sources: Source) -> None:
-        """Watch the files of `sources`; end a pass over one as it was defined before."""
+        """Watch the files of `sources`; end any pass over one by an older definition of it."""
         for source in sources:
             with self._state:
                 before = self._watched.get(source.name)
@@ -176,7 +176,7 @@ class Owner(Generic[S]):
         parts: Collection[tuple[str, str]] | None = None,
         until: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Embed the pending rows of `parts` (see `embed_pending`), or all; return how many it did.
+        """Embed the pending rows of `parts` (see `embed_pending`), or all; return how many.
 
         Ends after a slice at which `until()` is true. Raises ModelError, and Stopped when closed.
         """
@@ -223,9 +223,9 @@ class Owner(Generic[S]):
         self.activity.clear_failure(DATABASE)
 
     def _serve_between_slices(self, left: int) -> None:
-        """Serve requests during long work; if some is `left`, index what was saved meanwhile."""
+        """Serve requests during long work; if any is `left`, index what was saved meanwhile."""
         self.loop.serve()
-        if left and not self.loop.is_closing.is_set():  # else a caller may wait for the end alone
+        if left and not self.loop.is_closing.is_set():  # else a caller may wait for nothing else
             with suppress(Stopped):
                 self._refresh_due_source()
 
@@ -246,7 +246,7 @@ class Owner(Generic[S]):
         return True
 
     def _pass_over(self, source: Source, scope: ScanScope, reporter: Reporter) -> PassResult:
-        """Run a pass over `source`, in the running one if this request came between its slices."""
+        """Run a pass over `source`; between two slices of a running one, by the applier of that."""
 
         def progress(done: int, total: int) -> None:
             reporter.progress("files", done, total)
@@ -255,7 +255,7 @@ class Owner(Generic[S]):
         around = self._under_way.get(source.name)
         if around is not None and around.serves(source):
             return pass_over(around, scope, progress, reporter.notice)
-        if around is not None:  # by another root or other excludes: it ends right after this one
+        if around is not None:  # has another root or other excludes, and ends right after this one
             around.stop()
             with suppress(Exception):  # its state may have been deleted while it was open
                 around.close()
@@ -281,7 +281,7 @@ class Owner(Generic[S]):
             applier.close()
         if scope.under is None:
             self._seen.add(source.name)
-        if refreshed.chunks_indexed or scope.under is None:  # a missing model may be there by now
+        if refreshed.chunks_indexed or scope.under is None:  # a model may have been installed
             self._has_pending = True
         return refreshed
 
@@ -291,9 +291,9 @@ class Owner(Generic[S]):
                 applier.stop()
 
     def _require_registered(self, source: Source) -> None:
-        """Raise SourceGone if `source` was removed, or is registered otherwise: then watch that.
+        """Raise SourceGone if `source` was removed or redefined; its watch ends or follows that.
 
-        A folder that is missing is left to the pass, which reports it.
+        A missing folder is left to the pass, which reports it.
         """
         now = next((each for each in self._sources() if each.name == source.name), None)
         if now == source or (now is None and not source.root.is_dir()):
@@ -333,7 +333,7 @@ class Owner(Generic[S]):
         return bool(state and state.scanned_at and state.chunker == version)
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
-        """Return a function that lists the folders with files ("": the root), by the last scan."""
+        """Return a function that lists the folders ("": the root) with files in the last scan."""
         return lambda: {"", *folders_of(self.file.open().paths(source.name))}
 
     def _run_recovering(self, work: Callable[[Reporter], T], reporter: Reporter) -> T:

@@ -22,10 +22,10 @@ _NO_PROJECTS = frozenset(
 def without_project(text: str, project: str) -> str:
     """Return `text` without the name `project` where that means the project itself.
 
-    That is at the beginning, after "in" and the like, after "does", and before "'s". `text` itself
-    if few words would remain to look for.
+    That is at the beginning, after "in" and the like, after "does", and before "'s". Returns `text`
+    itself if few words would remain to look for.
     """
-    if project.lower() in _NO_PROJECTS or len(project) > len(text):  # to compile it takes seconds
+    if project.lower() in _NO_PROJECTS or len(project) > len(text):  # compiling it takes seconds
         return text
     name = r"[-_.\ ]".join(map(re.escape, re.split("[-_. ]+", project)))
     return cut_out(
@@ -39,7 +39,7 @@ def without_project(text: str, project: str) -> str:
 def cut_out(pattern: str, text: str) -> str:
     """Return `text` without what `pattern` finds, or with "it" after its group `does`.
 
-    `text` itself if few words would remain to look for.
+    Returns `text` itself if few words would remain to look for.
     """
     rest = re.sub(
         pattern,

@@ -20,11 +20,11 @@ from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
-WINDOW_S = 10.0  # of the latest work, which a pace is taken over
-SHORTEST_S = 0.25  # in which enough is done for a pace
+WINDOW_S = 10.0  # a pace is that of so much of the latest work
+SHORTEST_S = 0.25  # a shorter span of work gives no pace
 VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"
-MAX_COUNTS = 4096  # of tables and words that are remembered of one commit
+MAX_COUNTS = 4096  # tables and words whose counts are remembered for one commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ _counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyD
 
 
 def counts_of_commit(connection: Connection) -> dict[str, int]:
-    """Return what was counted in the commit that `connection` sees, to add to; some is forgotten.
+    """Return the counts known of the commit that `connection` sees; callers add theirs.
 
-    Empty for a connection that may write.
+    Empty for a connection that may write, and again after MAX_COUNTS.
     """
     counts: dict[str, int] = {}
     if connection.readonly("main"):
@@ -279,7 +279,7 @@ class Activity:
 
     @contextmanager
     def track_pass(self, source: str) -> Iterator[Callable[[int, int], None]]:
-        """Show a pass over `source` during the block; yields its `report(files done, to do)`."""
+        """Show a pass over `source` during the block; yields its `report(files done, in total)`."""
         pace, before = Pace(), 0
 
         def report(done: int, total: int) -> None:
@@ -296,7 +296,7 @@ class Activity:
             self._passes.pop(source, None)
 
     def files_under_way(self, source: str) -> FilesUnderWay | None:
-        """Return the progress of the pass over `source`; `None` if none has anything to do."""
+        """Return the progress of the pass over `source`; `None` if none runs, or over no files."""
         each = self._passes.get(source)
         return each if each and each.files_total else None
 

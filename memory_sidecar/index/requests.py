@@ -29,8 +29,8 @@ class Urgency(IntEnum):
 def more_urgent(urgency: Urgency, *, is_late: bool) -> set[Urgency]:
     """Return which requests come between two slices of work of this `urgency`.
 
-    A barrier that `is_late` lets LONG ones in, too, but no other barrier: that would begin the same
-    pass again, one within the other.
+    A barrier that `is_late` lets LONG ones in, too, but no other barrier, which would begin the
+    same pass again within the running one.
     """
     found = {each for each in Urgency if each < urgency}
     return found | {Urgency.LONG} if is_late and urgency is Urgency.BARRIER else found

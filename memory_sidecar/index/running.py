@@ -1,7 +1,7 @@
 """What passes over one source have found to do, and have done so far.
 
-A pass that runs between two slices of another shares both with it: what the inner one has written,
-or found to be otherwise by now, the outer one need not do any more.
+A pass that runs between two slices of another shares both with it: the outer pass skips the files
+that the inner one has written, and takes the others as the inner one saw them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Todo:
         return self._total - len(self._left) - self._in_hand, self._total
 
     def add(self, found: Differences, scan: Scan, *, is_whole: bool) -> None:
-        """Add what `scan` has `found`, and see by it what is left; `is_whole`: of the source."""
+        """Add what `scan` (`is_whole`: of the whole source) has `found`; update what was left."""
         there = {file.path: file for file in scan.files}
         for path in list(self._left if is_whole else there):
             if self._left.pop(path, None) and path in there:
@@ -77,5 +77,5 @@ class Todo:
         self._in_hand -= files
 
     def end_slice(self) -> None:
-        """Count the files in hand as done, also those that were not written, being as before."""
+        """Count the files in hand as done, including unchanged ones, which were not written."""
         self._in_hand = 0

@@ -1,8 +1,8 @@
 """The background thread of a daemon, which looks after all its databases.
 
 It starts the loop of an owner when something is due there, polls for changes that cause no event (a
-replaced root, folders that cannot be watched), and releases what idles: connections, vectors in
-memory, and memory that the allocator has kept.
+replaced root, folders that cannot be watched), and releases idle connections, idle vectors, and
+memory that the allocator has kept.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.watched import WatchedSource
 
-BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
+BEGIN_AT_LATEST_S = 1.0  # until then the first question has the processors to itself
 POLL_EVERY_S = 1.0
-WATCH_EVERY_S = 5.0  # retries to read the registered sources of databases where that failed
+WATCH_EVERY_S = 5.0  # between attempts to read the registered sources, where that failed
 MAX_AT_ONCE = 3  # owners that index for the first time or embed; changes and requests never wait
 REST_AFTER_S = 30.0  # an unused database closes its connections
 TRIM_EVERY_S = 30.0  # while owners work without a pause

@@ -36,7 +36,7 @@ class SqlFile:
     """A file of the package with SQL that creates tables."""
 
     path: str
-    names: Mapping[str, object] = field(default_factory=dict)  # of what stands in it between braces
+    names: Mapping[str, object] = field(default_factory=dict)  # replace the `{…}` in its text
 
     def read(self) -> str:
         text = resources.files("memory_sidecar").joinpath(self.path).read_text("utf-8")
@@ -95,7 +95,7 @@ class Corpus:
 
     @property
     def script(self) -> SqlFile:
-        """What creates its tables, but for `static_table`."""
+        """The SQL that creates its tables, except `static_table`."""
         names = {
             "words": self.words,
             "columns": ", ".join(self.columns),
@@ -114,7 +114,7 @@ class Schema:
 
     kind: str  # what it holds, for messages: "code"
     version: int
-    scripts: tuple[SqlFile, ...]  # in order, after those of every database and of the corpora
+    scripts: tuple[SqlFile, ...]  # run in order, after derived.sql and the scripts of the corpora
     corpora: tuple[Corpus, ...]  # the first one's table of rows identifies the kind
 
 
@@ -148,7 +148,7 @@ def found_version(path: Path, schema: Schema) -> int:
 
 
 def require_ours(path: Path, schema: Schema) -> None:
-    """Raise StoreForeign if `path` exists and is no database of `schema`; damaged ones are.
+    """Raise StoreForeign if `path` exists and is no database of `schema`; a damaged one passes.
 
     Checks a path that a caller names, before files are put beside it.
     """

@@ -1,4 +1,4 @@
-"""What all rankings share: the table of scores that explains itself, its curve, a new order.
+"""What all rankings share: scored rows that can be explained, the curve of scores, reordering.
 
 `code.ranking`, `memories.search` and `sessions.search` bring the features of their rows and the
 weights. A score is a curve applied to a sum of terms, followed by some steps that add or subtract.
@@ -22,8 +22,8 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.words import lacks_latin
 
 NAMED_FROM = 0.9  # scores from here on belong to rows that the question names
-LEAST_IDF = 1e-6  # by which FTS5 weighs a word that half of all rows hold, as in a small project
-COMMON_WORDS_BELOW = 2e-5  # the share of the best row where each word has that weight is lower
+LEAST_IDF = 1e-6  # FTS5's idf of a word that half of all rows hold, as in a small project
+COMMON_WORDS_BELOW = 2e-5  # the best row has a lower share only if every word has that idf
 
 Columns = Mapping[str, Scores]
 H = TypeVar("H", bound="Scored")
@@ -36,7 +36,7 @@ class ScoredRows:
     ids: Ids
     cosine: Scores  # to the question; NaN: that arm does not know the row
     keyword: Scores  # the share of the words; NaN as above
-    summands: Columns  # their sum is the relevance, on which the curve is applied
+    summands: Columns  # their sum is the relevance, to which the curve is applied
     scores: Scores  # 0…1
     boosts: Columns = field(default_factory=dict)  # shown to the user
     steps: Columns = field(default_factory=dict)  # added after the curve
@@ -81,10 +81,10 @@ def lift_named(share: Scores) -> Scores:
 
 
 def weak_below(query: Query, explanation: Explanation, usual: float) -> float:
-    """Return the score below which a hit of `query` is weak; 0 if only one arm made it.
+    """Return the score below which a hit of `query` is weak; 0 if only one arm scored it.
 
     To the model all text without Latin letters is alike: a hit that shares no word with such a
-    query is weak whatever its score, any other below `usual`.
+    query is weak whatever its score. Any other hit is weak below `usual`.
     """
     if query.mode is not SearchMode.HYBRID or explanation.cosine is None:
         return 0.0
@@ -93,7 +93,7 @@ def weak_below(query: Query, explanation: Explanation, usual: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A row that was read, with its score, which falls with rank, and what that is made of."""
+    """A row that was read, with its score and what that is made of. Scores fall with rank."""
 
     score: float  # 0…1
     explanation: Explanation

@@ -31,8 +31,8 @@ from memory_sidecar.index.engine_state import StateBroken
 from memory_sidecar.index.running import Progress
 
 SAVED_TOGETHER_NS = 60 * 10**9
-MANY_FILES = 50_000  # takes minutes on two processors; most projects have fewer of their own
-MOST = 0.5  # the share of many files that makes the folder they lie in worth naming
+MANY_FILES = 50_000  # take minutes on two processors; most projects have fewer of their own
+MOST = 0.5  # a folder with a larger share of many files is worth naming
 
 Notice = Callable[[str], None]
 """Shows one line to the caller who waits for a pass."""
@@ -51,7 +51,7 @@ class ScanScope:
     seen: Collection[str] | None = None
 
     def widened(self) -> ScanScope:
-        """Return the scope of the whole source; what it was limited to, the caller has seen."""
+        """Return the scope of the whole source; the paths of this one count as seen."""
         return replace(self, under=None, seen=self.seen or self.under)
 
 
@@ -67,16 +67,16 @@ class PassResult:
     chunks_indexed: int
     chunks_deleted: int
     unreadable: tuple[str, ...]  # folders whose files were left as they were
-    rules_around: str | None  # as `_rules_around`; None: they changed during the scan
+    rules_around: str | None  # what `_rules_around` returned; None: it changed during the scan
 
 
 def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
     """Scan the source of `applier` and index what changed; returns when it is committed.
 
-    May be called again between two slices of a running pass, which shares what is to be done: an
-    inner pass over the whole source leaves it nothing. Raises NotFound where the root is missing or
-    has lost every file, PathRefused where it cannot be read; the rows stay then. Raises Stopped
-    after `stop`; what was committed stays.
+    May be called again between two slices of a running pass. Both share what is to be done: an
+    inner pass over the whole source leaves the outer one nothing. Raises NotFound if the root is
+    missing or has lost every file, PathRefused if it cannot be read; the rows stay then. Raises
+    Stopped after `stop`; what was committed stays.
     """
     try:
         return _attempt(applier, scope, progress, notice)
@@ -112,7 +112,7 @@ def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Not
     before, latest = copy(applier.totals), applier.latest
     applier.apply(found, scan, progress, is_whole=under is None)
     if under is None and applier.latest is not latest and applier.latest is not None:
-        scan = applier.latest  # of an inner pass, whose end is noted
+        scan = applier.latest  # by an inner pass, which has noted its end
     elif under is None:
         store.end_scan(source.name, chunker=version, rules=rules)
         builder.finish(store)
@@ -140,8 +140,8 @@ def _scan(
 ) -> tuple[Scan, str]:
     """Scan the source within `scope`; return the scan and `outer_rules_digest`.
 
-    The digest is "" where ignore rules were written during the scan, so that the next scan does
-    not rely on this one.
+    The digest is "" for a part of the source. It is "", too, if ignore rules were written during
+    the scan, so that the next scan does not rely on this one.
     """
     source, builder, store, under = applier.source, applier.builder, applier.store, scope.under
     before = store.rules_of(source.name)
@@ -178,10 +178,10 @@ def _made_by(applier: Applier) -> str | None:
 
 
 def _begin_anew(applier: Applier, made_by: str | None, notice: Notice) -> None:
-    """Note that this pass writes the rows of every file again, whatever may interrupt it.
+    """Note that the rows of every file are to be written again, whatever may interrupt this pass.
 
-    Else a later pass of the builder `made_by` would take those of this one for its own. Where that
-    is None, as CocoIndex's state does not belong to the rows, begins an empty one.
+    Else a later pass of builder version `made_by` would take the rows of this pass for its own.
+    With None, CocoIndex's state does not belong to the rows, and an empty one is begun.
     """
     source, version, state = applier.source, applier.builder.version, applier.state
     state_id = state.paired_with
@@ -214,7 +214,7 @@ def differences(
     changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
     gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
     # The most recently saved files first, as the user works on them. Among files that were saved
-    # together, by a checkout for example, small ones first: so most can be found soonest.
+    # together, by a checkout for example, small ones first, so that most files are found soon.
     changed.sort(key=lambda file: (-(file.mtime_ns // SAVED_TOGETHER_NS), file.size))
     return Differences(changed, gone)
 
@@ -246,7 +246,7 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
         return entry.reason != file.skip_reason
     if not entry.fingerprint:  # it was skipped unread, and no longer is
         return True
-    # An exclude may ask for a file that was skipped for the key in it, or no longer ask for one.
+    # An exclude such as `!.env` may be new, or gone: it asks for a file with a key in it.
     was_asked_for = entry.reason == reasons.ASKED_FOR
     is_concerned = entry.status is FileStatus.INDEXED or entry.reason == reasons.SECRETS
     return is_concerned and file.is_asked_for != was_asked_for
@@ -255,7 +255,7 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 def require_rows_unneeded(
     source: Source, store: DerivedStore, seen: Collection[str] | None
 ) -> None:
-    """Raise NotFound if files of `source` are indexed, but its root holds none, not even ignored.
+    """Raise NotFound if `source` has indexed files, but its root has none, not even ignored ones.
 
     Files at or below the paths `seen`, which the caller has just seen, may be gone.
     """

@@ -1,7 +1,7 @@
 """The file of a database: opened when first used, and set aside if it is damaged.
 
-Idle connections are closed, and if very many databases are open in a process, those of the least
-recently used ones.
+Idle connections are closed, and so are those of the least recently used databases if a process has
+very many open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.schema import found_version
 
-OLDER_PATIENCE_S, OLDER_POLL_S = 5.0, 0.05  # with a process that writes an older schema
+OLDER_PATIENCE_S, OLDER_POLL_S = 5.0, 0.05  # waiting for a process that writes an older schema
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 
 S = TypeVar("S", bound=DerivedStore)
@@ -32,7 +32,7 @@ _counting = threading.Lock()  # guards `_open_stores`
 
 
 def _note_use(store: DerivedStore) -> None:
-    """Note that `store` is used now; of more than MAX_OPEN, the least recently used rests."""
+    """Note that `store` is used now; beyond MAX_OPEN, the least recently used one rests."""
     with _counting:
         _open_stores[store.path] = store
         _open_stores.move_to_end(store.path)
@@ -59,7 +59,7 @@ class StoreFile(Generic[S]):
 
     @property
     def lock(self) -> WriterLock:
-        """The writer's lock, which readers hardly ever need."""
+        """The writer's lock, made when first needed: readers hardly ever need it."""
         with self._lock:
             if self._writer_lock is None:
                 self._writer_lock = WriterLock(
@@ -110,7 +110,7 @@ class StoreFile(Generic[S]):
             self._close()
 
     def start_over(self) -> None:
-        """Set the database aside, so that the next `open` makes a new one; keep one made since.
+        """Set the database aside, so that the next `open` makes one; keep what another made since.
 
         The caller holds the writer's lock. Raises StoreForeign and StoreNewer for what is not ours.
         """
@@ -120,14 +120,14 @@ class StoreFile(Generic[S]):
             self._close(keeps_log=True)
             with suppress(StoreCorrupt):
                 if found_version(self.path, self._type.SCHEMA) and not was_in_place:
-                    return  # two processes would set aside that of each other without end
+                    return  # else two processes would set aside each other's without end
             if self.path.exists():
                 set_aside(self.path)
 
     def _opened(self) -> S:
         """Open the store, but an outdated one only under the writer's lock.
 
-        A running older daemon would go on writing to the file that is set aside.
+        Else a running older daemon would go on writing to the file that is set aside.
         """
         until_s = time.monotonic() + OLDER_PATIENCE_S
         while self.is_outdated:

@@ -58,7 +58,7 @@ def forget(database: Database[Any], name: str, registry: Registry, *, reporter: 
         remove_state(database.paths.flow_state(name))
         if database.paths.db.exists():
             database.open().forget_source(name)
-        with suppress(NotFound):  # of an emptied list, whose sources are those with rows
+        with suppress(NotFound):  # the list was emptied: its sources are then those with rows
             registry.remove(name)
         return source
 
@@ -74,7 +74,7 @@ def move(
     force: bool,
     reporter: Reporter,
 ) -> Source:
-    """Let a source mean the folder `root`, to which its folder was moved; return its new entry.
+    """Point a source to `root`, where its folder was moved; return its new entry.
 
     Its rows stay. Raises as `Registry.move`.
     """

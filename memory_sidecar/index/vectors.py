@@ -4,7 +4,7 @@ The vectors are stored in a vec0 table (sqlite-vec, 32-bit floats). A scan of 26
 here against 20 ms there, in a quarter of the memory, and gives the cosine of any row, not only of
 the nearest.
 
-The index follows the table by its vector version, a number that every transaction raises which
+The index follows the table by its vector version, a number that each transaction raises if it
 changes vectors. A writer in this process announces the next version and hands over its changes;
 after a change by another process the index reads the table again. The last changes are remembered,
 so that a reader sees the rows of its own commit while others are written.
@@ -28,7 +28,7 @@ from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids, Mask
 from memory_sidecar.index.ids import distinct, mask_allowed
 
-_HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
+_HAND_OVER_S = 1.0  # the longest time from a writer's commit until it hands over its changes
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
 _ROWS_KEPT = 10_000  # of these changes together: 8 MB
 _BLOCK_ROWS = 512  # read at once
@@ -72,7 +72,7 @@ class VectorIndex:
                 lambda: version <= self._rows.version or version != self._coming, _HAND_OVER_S
             )
             if version > self._rows.version:
-                self._rows = _Rows(self.table.dimension)  # not to have both in memory
+                self._rows = _Rows(self.table.dimension)  # frees the old rows before the new come
                 self._rows = _Rows.read(connection, self.table, version)
             rows = self._rows
             if not rows.remembers(version):
@@ -215,7 +215,7 @@ class _Rows:
         return cls(table.dimension, version, codes)
 
     def remembers(self, version: int) -> bool:
-        """Whether the rows of `version` can be told from the changes that are kept."""
+        """Whether the rows of `version` can be derived from the changes that are kept."""
         return version >= self.version - len(self._changes)
 
     def change(self, version: int, removed: Ids, ids: Ids, vectors: Floats) -> None:
@@ -257,8 +257,8 @@ def _read_blocks(
 ) -> Iterator[tuple[Ids, npt.NDArray[np.float32]]]:
     """Yield ids (n,) and unit vectors (n, dimension) of all rows of `table`, block by block.
 
-    Those of a vec0 table are read where it keeps them: through vec0, row by row, 63,000 rows take
-    530 ms, so 30. https://github.com/asg017/sqlite-vec/blob/main/ARCHITECTURE.md
+    Those of a vec0 table are read from its shadow tables: 63,000 rows take 30 ms, row by row
+    through vec0 530. https://github.com/asg017/sqlite-vec/blob/main/ARCHITECTURE.md
     """
     if table.is_coded:
         rows = iter(connection.execute(f"SELECT id, embedding FROM {table.name}"))

@@ -25,7 +25,7 @@ from memory_sidecar.index.report import FilesUnderWay
 from memory_sidecar.index.source import PassResult
 
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
-RULES_S = 5.0  # between two looks at what lies outside of the source, of half a millisecond
+RULES_S = 5.0  # between two looks at what lies outside of the source; each takes 0.5 ms
 WORTH_SAYING = 20  # files left: fewer are indexed before the answer is read
 SHOWN_UNREADABLE = 3
 RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
@@ -50,9 +50,9 @@ class LiveState:
 
     @property
     def problem(self) -> str:
-        """Why an answer is of files as they were: an error, or a long pass; "" for neither."""
+        """Why an answer shows files as they were: an error, or a long pass; "" for neither."""
         left = self.indexing.files_total - self.indexing.files_done if self.indexing else 0
-        if left < WORTH_SAYING or not self.refreshed_at:  # a first pass is told of by others
+        if left < WORTH_SAYING or not self.refreshed_at:  # other notices tell of a first pass
             return self.error
         return f"{left:,} files are still to be indexed"
 
@@ -75,7 +75,7 @@ class WatchedSource:
         """Start with a scan that is due now; `on_due` is called when a deadline may be nearer.
 
         `builder` knows what outside of the source decides about its rows: rules and commits.
-        `was_indexed` returns whether it has made rows of the whole source, perhaps long ago.
+        `was_indexed` returns whether its version has indexed the whole source, perhaps long ago.
         """
         self.source = source
         self.error = ""
@@ -83,7 +83,7 @@ class WatchedSource:
         self._builder = builder
         self._was_indexed = was_indexed
         self._outside = ""
-        self._looking = threading.Lock()  # else a look that took long would undo a later one
+        self._looking = threading.Lock()  # else a slow look would overwrite what a later one saw
         self._rules_at = 0.0
         self._now_s = now_s
         self._on_due = on_due
@@ -97,7 +97,7 @@ class WatchedSource:
         self._is_watching = False
         self._passes = 0  # under way: one, and perhaps others within it
         self._scans = 0  # passes over the whole source that ended well
-        self._setbacks = 0  # passes after which one has to follow
+        self._setbacks = 0  # passes that failed or were ended early, so that another must follow
         self._back_off = BackOff()
         self._retry_at = math.inf
         self._rescan_at = 0.0
@@ -113,11 +113,11 @@ class WatchedSource:
     def due_during(self, under_way: Collection[str]) -> float:
         """Return when the next pass is due while those over the sources `under_way` run.
 
-        Only files that were saved are due then: during a pass over the same source, those of one
-        save, or all of it, if its rules were changed, which may ignore what the pass has still to
-        do. Before its first scan a source is not watched, so that this is due, too, unless it would
-        index everything, and no question waits for it. Passes over two sources at most run at once:
-        each has an engine, and may have worker processes.
+        Only saved files are due then. During a pass over this source, these must be of one save, or
+        the rules must have changed: the whole source is due, as the pass may do what they ignore
+        now. Before its first scan a source is not watched, so that scan is due, too, if a question
+        waits for it or the source was indexed before. At most two sources have passes at once, each
+        of which has an engine, and perhaps worker processes.
         """
         is_first = self.refreshed_at is None
         is_only_other = len(under_way) == 1 and self.source.name not in under_way
@@ -133,7 +133,7 @@ class WatchedSource:
             return math.inf if is_waiting else self._gathering.due_s
 
     def state(self, indexing: FilesUnderWay | None, stuck: str = "") -> LiveState:
-        """`stuck`: why the database cannot be written, which matters to what waits; "" if not."""
+        """`stuck`: why the database cannot be written, shown if changes wait; "" if it can."""
         with self._lock:
             waiting = self._gathering.count
             error = self.error or (stuck if waiting else "")
@@ -194,10 +194,10 @@ class WatchedSource:
             self._folders = set(folders())
             self._watch.start(self._folders)
             self._is_watching = True
-        self._look_outside()  # else rows of a part remain by rules that no whole scan has seen
+        self._look_outside()  # else a part would be indexed by rules that no whole scan has used
         with self._lock:
             now_s = self._now_s()
-            if not self._passes:  # else the pass around this one does it, and moves the deadlines
+            if not self._passes:  # else the pass around this one does that, and moves the deadlines
                 everything |= now_s >= min(self._retry_at, self._rescan_at)
             settled = self._gathering.take()
             self._passes += 1
@@ -244,7 +244,7 @@ class WatchedSource:
     ) -> None:
         """Note that a pass over `under` (None: all) is committed; watch the folders it found.
 
-        Those that an inner pass over the whole source found are later ones, unless `is_latest`.
+        Unless `is_latest`, an inner pass over the whole source has found later ones, which stay.
         Unless `is_clean`, an inner pass failed or was ended early, and its deadline stands.
         """
         with self._lock:
@@ -301,7 +301,7 @@ class WatchedSource:
             is_changed = self._outside != before
             self._rules_at = self._now_s() + RULES_S
         if is_changed:
-            self._on_change("")  # outlasts a pass that runs, and has read the rules before
+            self._on_change("")  # is due even after a running pass, which has read the old rules
 
     def _on_change(self, path: str, *, is_whole: bool = False) -> None:
         """Add a reported change; `is_whole` as in `Debouncer.add`."""
@@ -315,7 +315,7 @@ class WatchedSource:
 def _renewed(
     known: Collection[str], found: Collection[str], under: Collection[str] | None
 ) -> set[str]:
-    """Return `known`, but what lies at or below the paths `under` (None: all) as just `found`."""
+    """Return `known`, but with `found` for what is at or below the paths `under` (None: all)."""
     if under is None:
         return set(found)
     gone = set(under)

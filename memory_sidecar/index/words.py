@@ -1,6 +1,6 @@
-"""Splits texts into words: identifiers into their parts, by camel case, too.
+"""Splits texts into words, and identifiers into their parts, also by camel case.
 
-Apart from the module that queries (`keyword`), so that processes which build documents load less.
+Separate from `keyword`, which queries, so that processes which build documents load less.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNSPACED = re.compile(f"([{UNSPACED}])")
 _UNSPACED_OR_WORD = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]")
 _BEYOND_LATIN = "\u0250"
-# What words have and `\w` lacks, and letters beside these.
+# Marks that `\w` lacks, and letters in the same ranges.
 MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u3099\u309a"
 _WORD = re.compile(rf"[\w{MARKS}._:\-/]+")
 _PART = re.compile(rf"[\w{MARKS}]+")
@@ -42,7 +42,7 @@ _LETTERS = str.maketrans(
 
 QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 MAX_QUERY_WORDS = 64
-MAX_PHRASE_WORDS = 16  # FTS5 reads the list of each: with 2,000 common ones, 30 s and 400 MB
+MAX_PHRASE_WORDS = 16  # FTS5 reads the posting list of each: 2,000 common ones, 30 s and 400 MB
 LONGEST_NAME = 64  # characters of a name that is remembered: 16,000 strings of data take 700 MB
 
 STOPWORDS = frozenset(
@@ -110,7 +110,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def terms_of(word: str) -> list[str]:
-    """Return one of `plain_words`, or the words in it and the pairs around what sets no spaces.
+    """Split one of `plain_words` into words and, where no spaces are set, pairs of neighbours.
 
     `redisの設定` gives `redis`, `redis の`, `の 設` and `設 定`.
     """
@@ -139,7 +139,7 @@ def _humps_apart(text: str) -> str:
 def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
     """Return the distinct words of a question, and its identifiers as phrases of their parts.
 
-    Also camelCase words whole, which some write in lower case: GitHub, PostgreSQL.
+    The phrases have camelCase words whole, too, as some write them in lower case: GitHub.
     """
     words: dict[str, None] = {}
     phrases: dict[str, None] = {}

@@ -37,7 +37,7 @@ class ReadyVectors:
 
 
 NO_READY_VECTORS: Final = ReadyVectors()
-LONG_LOG_PAGES: Final = 1000  # from which on there is a checkpoint, as SQLite has it
+LONG_LOG_PAGES: Final = 1000  # length of the log that causes a checkpoint: SQLite's default
 QUEUED_LAST: Final = 0  # the `queued_at` that sorts last: the queue is read newest first
 
 
@@ -99,7 +99,7 @@ class Write:
         self.indexed += 1
 
     def queue_again(self, corpus: Corpus, ids: Iterable[int]) -> None:
-        """Move what waits for a vector of the rows `ids` to the front, but not what can wait."""
+        """Move those of the rows `ids` that wait for a vector to the front, unless queued last."""
         self.connection.executemany(
             f"UPDATE {corpus.pending} SET queued_at = ?"
             f" WHERE id = ? AND queued_at <> {QUEUED_LAST}",
@@ -160,7 +160,8 @@ class Write:
 def checkpoint_last(connection: apsw.Connection) -> Iterator[None]:
     """Make the checkpoint of a long log after the block, instead of within its COMMIT.
 
-    That may take 100 ms. Readers see a commit before, but wait for the vectors handed over after.
+    A checkpoint may take 100 ms. Within COMMIT, readers would wait for it: they see the commit
+    already, but the vectors are handed over only after COMMIT.
     """
     length = 0
 
