@@ -1,6 +1,6 @@
-"""Which files are asides of a project: tests, documentation, data, examples, declarations.
+"""Tells which files are asides of a project: tests, documentation, data, examples, declarations.
 
-Those that a question does not ask for rank lower: see `ranking`.
+Asides that a question does not ask for rank lower: see `ranking`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROSE = re.compile(
     r"|(?:^|/)(?:docs?|documentation|manual|src/site)/(?:.*/)?[^/]+\.html?$",
     re.IGNORECASE,
 )
-# The kinds of asides: the paths of such files, and the words by which a question asks for them.
+# Each kind of aside, a pattern of the paths of its files, and the words that ask for it.
 _ASIDES = (
     (
         "tests",
@@ -54,7 +54,7 @@ _ASIDES = (
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
             r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?)/"
             r"|-lock\.ya?ml$|^tags$|(^|/)PKG-INFO$"
-            # Texts in other languages, which repeat each message of the sources.
+            # Translations, which repeat each message of the sources.
             r"|\.(po|pot|xliff?|arb)$|(^|/)(locales?|i18n|l10n|translations?|resources/lang)/(.*/)?"
             r"(?!(en|db|go|js|py|rb|ts|ui)[-_./])[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
             r"|(^|/)translations/\w+_\w+\.ts$|(^|/)(?!(base|en)\.)[a-z-]{2,7}\.lproj/"
@@ -72,7 +72,7 @@ _ASIDES = (
         ),
     ),
     (
-        "vendored",  # or generated: "which package" asks for no code of another project
+        "vendored",  # or generated; not "data": "which package" asks for no third-party code
         re.compile(
             r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party)/"
             r"|^(deps|extern(als?)?|subprojects)/|\.(freezed|g|mapper|mocks)\.dart$"
@@ -93,7 +93,7 @@ _ASIDES = (
         ),
     ),
     (
-        "declarations",  # of what is written in JavaScript or Ruby beside them
+        "declarations",  # of types, beside the JavaScript or Ruby that they describe
         re.compile(r"\.d\.[cm]?ts$|\.rb[is]$", re.IGNORECASE),
         re.compile(
             r"\b(typ(e[ds]?|ings?)|typescript|interfaces?|declar\w+|overloads?|generics?)\b",
@@ -103,15 +103,15 @@ _ASIDES = (
 )
 
 
-# Prose that names everything that ever changed: an aside where other docs are none.
+# Change logs name everything that ever changed: they are asides even where other docs are not.
 _CHANGES = re.compile(
     r"(^|/)(change(log|s)|history|news|release[_-]?notes)[^/]*$"
     r"|(^|/)(\.?changelogs?(\.d)?|\.changeset|newsfragments|release[_-]?notes)/",
     re.IGNORECASE,
 )
-# Languages that tell, describe or set up, but are no code.
+# Languages of prose, markup, data and configuration, which are not code.
 _NO_CODE = frozenset("css html ini json markdown sln toml xml yaml".split())
-# "How to share a group" asks users' docs as much as the code that does it.
+# "How to share a group" may be answered by users' docs as well as by the code that does it.
 _HOW_TO = re.compile(r"\bhow to\b", re.IGNORECASE)
 _TESTS_OF = re.compile(
     r"^\W*(?:where (?:are|is) |which |find |show )?(?:\w+ ){0,2}?(?:test(?: case)?s?|specs?)"
@@ -132,7 +132,7 @@ _FOR_TESTS = re.compile(r"\b(?:for|during) (?:an? |the )?(?:unit )?test(?:s|ing)
 def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
     """Return the kinds of files that the question `text` does not ask for.
 
-    For a guide these are all but docs.
+    If it asks for a guide, these are all kinds but docs.
     """
     if asks_for_guide:
         return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
@@ -142,7 +142,7 @@ def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
 
 
 def without_docs(asides: frozenset[str]) -> frozenset[str]:
-    """Return `asides` where docs are asked for, too: of these, change logs alone are an aside."""
+    """Return `asides` without docs, of which only change logs remain asides."""
     return asides - {"docs"} | {"changes"} if "docs" in asides else asides
 
 
@@ -152,31 +152,31 @@ def asks_for_tests(text: str) -> bool:
 
 
 def asks_which(text: str) -> bool:
-    """Whether the question `text` asks what there is, or for a setting: docs tell that as well."""
+    """Whether the question `text` asks for a list or a setting, which docs may state as well."""
     return bool(_ASKS_WHICH.search(text))
 
 
 def is_code(path: str, language: str) -> bool:
-    """Whether the file at `path` is code, be it of an aside, and neither prose nor markup."""
+    """Whether the file at `path` is code, perhaps of an aside, and not prose, markup or data."""
     return language not in _NO_CODE and not PROSE.search(path)
 
 
 @lru_cache(maxsize=1 << 14)  # every question asks for the same paths
 def asides_of(path: str) -> frozenset[str]:
-    """Return the kinds of asides that the file at `path` is; most are of none."""
+    """Return the kinds of asides that the file at `path` is; most files are of none."""
     kinds = frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
     is_log = _CHANGES.search(path) and PROSE.search(path)
     return kinds | {"changes"} if is_log else kinds
 
 
 def in_tests(symbols: Sequence[str], scope: str) -> bool:
-    """Whether a chunk is in, or begins, a module that is called like one of tests."""
+    """Whether a chunk is in, or begins, a module whose name says that it holds tests."""
     outer = scope.partition(".")[0] or (symbols[0] if symbols else "")
     return outer in {"test", "tests"} or outer.endswith(("_test", "_tests"))
 
 
 def is_aside(path: str) -> bool:
-    """Whether the file is a test, an example, documentation, data, generated or vendored."""
+    """Whether the file is an aside of any kind."""
     return bool(asides_of(path))
 
 

@@ -135,7 +135,7 @@ def _omitted_by_rule(root: Path, ignored: list[str], excludes: Excludes) -> Iter
 
 
 def _ignored_paths(source: Source, scan: Scan) -> Iterator[str]:
-    """List what the scanned folders hold beside what the scan has; folders with a slash, sorted."""
+    """Yield what the scanned folders hold and the scan left out; a folder's path ends with `/`."""
     files = {file.path for file in scan.files}
     seen = {*files, *folders_of(files), *scan.folders, *scan.unreadable}
     for folder in scan.folders:
@@ -145,5 +145,5 @@ def _ignored_paths(source: Source, scan: Scan) -> Iterator[str]:
             continue  # deleted meanwhile
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if escape_bytes(path) not in seen:  # as the scan has it
+            if escape_bytes(path) not in seen:  # the scan escapes its paths, too
                 yield f"{path}/" if entry.is_dir(follow_symlinks=False) else path

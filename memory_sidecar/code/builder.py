@@ -40,9 +40,9 @@ from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import ReadyVectors
 
-WORTH_BYTES = 3 << 19  # for each process: starting one takes as long as building .5 MB
-FILE_BYTES = 4 << 10  # of text take as long as what each file takes besides its text
-MAX_PROCESSES = 4  # 50 to 65 MB each; the writing process keeps no more busy
+WORTH_BYTES = 3 << 19  # worth one more process: starting one takes as long as building .5 MB
+FILE_BYTES = 4 << 10  # the fixed cost of a file, as the text that takes as long to build
+MAX_PROCESSES = 4  # 50 to 65 MB each; the writing process cannot keep more of them busy
 
 _processes = threading.RLock()
 """Held by the one thread that has worker processes; others build without them and do not wait."""
@@ -56,11 +56,11 @@ class SharedSource(Protocol):
 
     @property
     def generation(self) -> int:
-        """The number of changes of the team's rows when `fingerprints` was last read."""
+        """The team's count of changes to its rows when `fingerprints` last read them."""
 
     @property
     def has_moved_on(self) -> bool:
-        """Whether a search may have seen other rows of the team than `fingerprints` read last."""
+        """Whether a search has seen another version of the team's rows than `fingerprints` read."""
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         """Return the fingerprints of all files that the team has, by path; `None` while unknown.
@@ -87,16 +87,16 @@ class SharedSource(Protocol):
         """Make this machine the indexer of the branch that is checked out, new to the team or not.
 
         `by_force` takes over from another machine. Returns whether all vectors there have to be
-        made again, being another model's. Raises UsageError without a branch, DatabaseError and
-        Conflict.
+        made again, because another model made them. Raises UsageError without a branch,
+        DatabaseError and Conflict.
         """
 
     def give(self, store: CodeStore) -> Published:
         """Make the team's rows those of this machine: move rows with their vectors to the team.
 
-        A file whose rows were moved before, and of which the team has another version by now, is
-        left for the next pass to read again. After a scan of everything, files absent here are
-        deleted there. Raises DatabaseError and Conflict.
+        If the team now has another version of a file whose rows were moved before, the next pass
+        has to read that file again. After a scan of everything, files absent here are deleted
+        there. Raises DatabaseError and Conflict.
         """
 
 
@@ -205,7 +205,7 @@ class CodeBuilder:
         return track_with_team(document, theirs.get(file.path, ""), self.shared.generation)
 
     def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
-        # The scan compares sizes alone; of a notebook only its reading tells how large its text is.
+        # The scan compares file sizes; how large a notebook's text is shows when it is read.
         limit = self._max_file_bytes
         outdated = [
             path
@@ -217,7 +217,7 @@ class CodeBuilder:
         return outdated if theirs is None else [*outdated, *outdated_paths(manifest, theirs)]
 
     def has_rows_of(self, stored: str, made: str) -> bool:
-        # The team's fingerprint may be a later one here, but only with it the chunks are left out.
+        # The team's fingerprint may differ, unless chunks that were left out are needed here now.
         is_same = split_tracked(stored)[0] == split_tracked(made)[0]
         return is_same and is_left_out(stored) <= is_left_out(made)
 
@@ -240,7 +240,7 @@ def _is_cut_to(limit: int, entry: ManifestEntry) -> bool:
 
 
 def _own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
-    """Return globs for `own` files below `root`: indexing them would write them, and so on."""
+    """Return globs for `own` files below `root`: indexing them would change them, without end."""
     real = [Path(real_path(path)) for path in own]
     inside = [path.relative_to(root) for path in real if root in path.parents]
     return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)

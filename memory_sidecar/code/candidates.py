@@ -17,16 +17,16 @@ from memory_sidecar.code.results import Confidence
 from memory_sidecar.code.units import is_file_local
 from memory_sidecar.core.groups import by_key
 
-MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
+MAX_CANDIDATES = 300  # among more, only those of the class before the dot are preferred
 _MEMBERS = TYPES | {"impl"}
 _ANY, _NONE = re.compile(""), re.compile("(?!)")
-# A call means a method before a field whose type is not written as that of a function.
+# A call means a method rather than a field, unless the field's type is written as a function's.
 _CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """The definitions that a reference may mean, the likeliest first. Many uses share one."""
+    """The definitions that a reference may mean, the likeliest first. Many uses share an object."""
 
     definitions: tuple[Defined, ...] = ()
     confidence: Confidence = "by name"
@@ -38,18 +38,18 @@ class Meaning:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it may be a definition that a diff removed."""
+        """Whether a diff removed one of its definitions."""
         return any(each.is_removed for each in self.definitions)
 
 
 def sole(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
-    """Return the single candidate, if it is one; overloads and prototypes count as one."""
+    """Return the only candidate; `None` if there are others. Overloads and prototypes are one."""
     found = tuple(candidates)
     return Meaning(found, confidence) if len({d.identity for d in found}) == 1 else None
 
 
 def one_or_all(candidates: Sequence[Defined], confidence: Confidence) -> Meaning:
-    """Return the single candidate with that confidence, else all by their name."""
+    """Return the only candidate with that confidence, or else all, with "by name"."""
     return sole(candidates, confidence) or Meaning(tuple(candidates))
 
 
@@ -59,20 +59,20 @@ class _Family:
 
     shared: tuple[Defined, ...]  # that all files see
     local: Mapping[int, Sequence[Defined]]  # by file: those that it alone sees
-    fields: frozenset[str | int]  # the owners of those that are fields, and the files of these
+    fields: frozenset[str | int]  # the owners of the fields among them, and the ids of their files
 
 
 @dataclass(frozen=True)
 class NameCandidates:
     """The definitions of a family that references of one kind may mean.
 
-    What is derived of them is made once: thousands of uses have the same candidates.
+    What is derived from them is cached, because thousands of uses have the same candidates.
     """
 
     by_name: Meaning  # all of them
     members: tuple[Defined, ...] = ()  # of classes
-    tops: tuple[Defined, ...] = ()  # of files and namespaces, else of modules in files of Rust
-    files: frozenset[int] = frozenset()  # that define it; empty, like the two above, for too many
+    tops: tuple[Defined, ...] = ()  # of files and namespaces; if none, of modules in Rust files
+    files: frozenset[int] = frozenset()  # of them; empty, like the two above, if they are too many
     followed: tuple[Defined, ...] = ()  # those that the imports of the file lead to
 
     @cached_property
@@ -117,7 +117,7 @@ _NONE_AT_ALL = NameCandidates(Meaning())
 
 
 class CandidateFinder:
-    """Finds candidates, and caches them for one answer: thousands of uses have the same."""
+    """Finds candidates, and caches them for one answer, because thousands of uses share them."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -168,10 +168,10 @@ class CandidateFinder:
     def _followed(
         self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
     ) -> NameCandidates:
-        """Return those candidates of `key` that the file's imports lead to; all if to none.
+        """Return those candidates of `key` that the file's imports lead to; if none, all.
 
-        Behind a receiver only its own members and what is of no class must be imported with it.
-        Of a bare name that it does not import, the tops of other modules are none for it.
+        Behind a receiver, only the receiver's own members and what is in no class must be imported
+        with it. For a bare name that the file does not import, tops of other modules are left out.
         """
         found_all = self._candidates[key]
         subject = place.receiver or name
@@ -209,9 +209,9 @@ class CandidateFinder:
     def _imported(
         self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
     ) -> NameCandidates:
-        """Return those candidates of `key` that the file's imports of `name` leave, if it has any.
+        """Return those candidates of `key` that the file's imports of `name` do not rule out.
 
-        A folder counts as a package if some file imports `name` from one that is called so.
+        A folder counts as a package if some file imports `name` from a package of that name.
         """
         imports = self._imports_of(name, at)
         places = [place] if place.how == "import" else imports.get(at.id, ())
@@ -248,7 +248,7 @@ class CandidateFinder:
         return self._imports[key]
 
     def _behind(self, receiver: str, key: tuple[object, ...]) -> NameCandidates:
-        """Return those candidates of `key`, too many, that a class `receiver` has; else all."""
+        """Return the members of class `receiver` among the too many candidates of `key`, or all."""
         named = self._candidates[key].by_owner.get(receiver) if receiver else None
         if not named or len(named) > MAX_CANDIDATES:
             return self._candidates[key]
@@ -302,12 +302,12 @@ def _owners(defined: Defined) -> Iterator[str]:
 
 
 def _package(defined: Defined) -> str | None:
-    """Return what the last part of its package is called, mostly; `None` for a member."""
+    """Return the name of its folder, mostly the last part of its package; `None` for a member."""
     return None if defined.scope else defined.at.package
 
 
 def _is_in_namespace(defined: Defined) -> bool:
-    """Whether a class of PHP is in a namespace, as those in folders called `Cart` are."""
+    """Whether a PHP class is in a namespace, judged by a capital first letter of its folder."""
     return (_package(defined) or "")[:1].isupper()
 
 
@@ -316,7 +316,7 @@ def is_self(receiver: str, at: NamedFile) -> bool:
 
 
 def is_at_root(defined: Defined) -> bool:
-    """Whether it is in a Go package that the path of its source names: any import may mean it."""
+    """Whether it is in the Go package at the root of its source: any import may mean that one."""
     return defined.at.family == "go" and not defined.at.folder
 
 
@@ -325,7 +325,7 @@ def is_field(defined: Defined) -> bool:
 
 
 def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
-    """Return what the signature of a field matches if a use like that at `place` may mean it."""
+    """Return the pattern of the signatures of fields that a use like that at `place` may mean."""
     language = at.file.language
     is_bare = not place.receiver and place.how != "attribute"
     if (
@@ -340,7 +340,7 @@ def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
 
 
 def _is_extension(defined: Defined) -> bool:
-    """Whether it is a function of Kotlin that a variable has: `fun Cart.total()`."""
+    """Whether it is an extension function of Kotlin: `fun Cart.total()`."""
     return defined.at.file.language == "kotlin" and f".{defined.name}" in defined.signature
 
 

@@ -3,13 +3,14 @@
     file ──uses a name──▶ file that defines it      PageRank over the files
     rank of a definition = √(number of files using it), times its share of what these pass on
 
-What is vendored, generated or data is not shown, and its uses do not count, unless the map starts
-from such a file. A use counts less if its name is defined in many files, these included, if the
-definition is in a test or an example, or looks private. A method counts as used only by files that
-name its class or object; what a module of JavaScript has, by those that import it; a function only
-where it stands bare or behind the name of its file; one inside of a function, by no other file.
-For a question, the files that answer it also lead to what they define themselves. From a file or a
-question, what all files lead to gives way to what these do; the number of users does not count.
+Vendored, generated and data files are not shown and their uses do not count, unless the map starts
+from such a file. A use counts less if many files, these included, define its name, and if the
+definition is in a test or an example or looks private. A method counts as used only by files that
+name its class or object; what a JavaScript module exports, only by files that import it; a function
+only where it stands bare or behind the name of its file; a function inside another, by no other
+file. For a question, the files that answer it also lead to what they define themselves. In a map
+from a file or a question, what all files lead to ranks below what the starting files lead to, and
+the number of users does not count.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from memory_sidecar.index.codes import Ids
 
 AROUND_HITS = 20  # hits of a question that a map starts from
 MAP_TOKENS = 1000  # of a map whose reader sets no limit
-MAX_DEFINED = 8  # definitions of one name; of more, the one meant cannot be told
+MAX_DEFINED = 8  # definitions of one name; among more, the one meant cannot be told
 _MARGIN = 9  # bytes of a line beside its text: the number, and the end
 _DAMPING = 0.85
 _STEPS = 40
-_LIFT = 0.7  # 0: of what `start` leads to, the most used comes first; 1: what little else leads to
+_LIFT = 0.7  # 0: the most used of what `start` leads to comes first; 1: what little else leads to
 _DOUBT = 1.0  # weight of unknown uses: a file that uses a single name does not pass on everything
 _PRIVATE = 0.2  # weight of a private name; a public one has 1
 _ASIDE = 0.05  # weight of a name in a test, an example …
@@ -51,7 +52,7 @@ _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
 _RETURNS_INNER = _EXPORTING | {"lua"}
 _EXPORT = re.compile("export ")  # the beginning of a signature
 _IMPORTED = re.compile(r"(?:^| )i\d")  # among places
-# The beginning of its signature: a private member, a macro of C that is a constant.
+# The beginning of the signature of a private member, or of a C macro that is a constant.
 _HIDDEN = re.compile(r"(?:\w+ )*?private |#\s*define \w+(?!\()\b")
 
 
@@ -64,7 +65,7 @@ class _Defined(NamedTuple):
     class_name: str  # of a member
     is_top: bool  # nothing encloses it
     is_exported: bool  # other files must import it: it is of a module of JavaScript
-    is_shown: bool  # of a kind that maps have, be it private or not
+    is_shown: bool  # of a kind that maps show, private or not
 
 
 _LEFT_OUT = _Defined(-1, 0, 0.0, "", is_top=True, is_exported=False, is_shown=False)
@@ -74,7 +75,7 @@ class _MapFile(NamedTuple):
     """A file of the sources that a map is about."""
 
     language: str
-    weight: float  # of what it defines, 0…1; 0: neither that nor its uses count
+    weight: float  # of what it defines, 0…1; 0: neither its definitions nor its uses count
     modules: Collection[str]  # the names by which others may mean it
     names: dict[str, list[_Defined]]  # what names mean in files of its source and language
 
@@ -90,7 +91,7 @@ def draw_map(
     """Return the most central definitions of `sources` (all if empty), grouped by file.
 
     `start`: weights of files, by source and path, to rank from their point of view; empty for all
-    files alike. `is_question`: these answer one, so that what they define is asked for as well.
+    files alike. `is_question`: these files answer one, so what they define is asked for as well.
     """
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
     uses = UseGraph.read(
@@ -135,8 +136,8 @@ class UseGraph:
     ) -> UseGraph:
         """Read the uses within each of `sources` (all if empty).
 
-        `own`: ids of files whose uses of what they define themselves count, too. `with_data`:
-        whether files count that are vendored, generated or data.
+        `own`: ids of files whose uses of their own definitions count, too. `with_data`: whether
+        vendored, generated and data files count.
 
         Joined in Python: SQLite takes three times as long, a third of a second for 40,000 chunks.
         """
@@ -192,9 +193,9 @@ class UseGraph:
         if first.sum():
             near = given(first / first.sum())
             totals = near * (near / alike) ** _LIFT
-        else:  # else the helper of one central file alone comes before what all files use
+        else:  # without the root, a helper of one central file would precede what all files use
             totals = alike * np.sqrt(np.bincount(used))
-        totals = (totals / (totals.sum() or 1.0)).astype(np.float32)  # later bits follow the ids
+        totals = (totals / (totals.sum() or 1.0)).astype(np.float32)  # more bits vary with ids
         return {
             (key >> 32, key & 0xFFFFFFFF): total
             for key, total in zip(keys.tolist(), totals.tolist(), strict=True)
@@ -207,7 +208,7 @@ def read_entries(
 ) -> list[MapEntry]:
     """Return the definitions of the highest rank that fit into the budget, grouped by file.
 
-    Equal ranks go by path: ids tell in which order the files were indexed.
+    Equal ranks are ordered by path, because ids depend on the order in which files were indexed.
     """
     by_path = graph.connection.execute(
         "SELECT id, source, filename FROM code_files ORDER BY source, filename"
@@ -230,7 +231,7 @@ def read_entries(
 
 
 def _bytes_shown(entries: Sequence[MapEntry]) -> int:
-    """Return how long the lines of a map are that show `entries`, all of one file."""
+    """Return the size of the map's lines that show `entries`, all of one file."""
     lines = [*(entry.filename for entry in entries[:1]), *(text for _, text in map_lines(entries))]
     return sum(len(line.encode()) + _MARGIN for line in lines)
 
@@ -283,7 +284,7 @@ def _add_definitions(connection: Connection, files: Mapping[int, _MapFile]) -> N
 def _used_by_file(
     connection: Connection, files: Collection[int]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each of `files` that uses names, with these and their places."""
+    """Yield each of `files` that uses names, with the places of each name."""
     rows: Any = connection.execute(
         "SELECT file, name, places FROM code_references"
         " WHERE file IN (SELECT value FROM json_each(?)) ORDER BY file",

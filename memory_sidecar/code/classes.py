@@ -11,7 +11,7 @@ from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.core.groups import by_key
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
-BASES = frozenset({"super", "base", "parent"})  # what a base of the own class is called
+BASES = frozenset({"super", "base", "parent"})  # words for a base of the class around
 
 _PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
 _WORD = re.compile(r"\w+")
@@ -27,7 +27,7 @@ _CONSTRAINTS = re.compile(r"\bwhere\b")
 
 
 def made_by(graph: Graph, defined: Defined) -> list[Defined]:
-    """Return the class whose objects the constructor `defined` makes, in all its parts."""
+    """Return all parts of the class whose objects the constructor `defined` makes."""
     owner = defined.owner
     if not owner or defined.name not in (owner, *defined.at.scoping.constructors):
         return []
@@ -75,9 +75,9 @@ def inherited(graph: Graph, class_name: str, name: str) -> list[Defined]:
 
 
 def may_reach(lineages: Lineages, at: NamedFile, place: Place, override: Defined) -> bool:
-    """Whether what uses a method of a base class may use its `override` in a derived class.
+    """Whether a use of a base class's method may mean its `override` in a derived class.
 
-    It does not behind `super` or the base class itself, nor on objects of its other derived ones.
+    It cannot behind `super` or the name of one of these classes, nor on `self` in any other class.
     """
     lineage = lineages.of(override.at, override.owner)
     receiver = place.receiver
@@ -124,7 +124,7 @@ class Lineages:
     def _bases(self, defined: Defined) -> list[str]:
         """Return the names of types used in the head of a class, which may take several lines.
 
-        In Rust those of the traits that it implements in its source.
+        In Rust, these are the traits that it implements in its source.
         """
         name, signature = defined.name, defined.signature
         if defined.at.family == "rust" and defined.kind != "trait":
@@ -141,7 +141,7 @@ class Lineages:
             "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
             (defined.at.id, f"*t[0-9]*:{defined.number}*"),
         )
-        there = re.compile(rf"(?:^| )t(\d+):{defined.number}(?!\d)")  # parsing all is slow
+        there = re.compile(rf"(?:^| )t(\d+):{defined.number}(?!\d)")  # parsing would be slow
         return [
             base
             for base, places in used

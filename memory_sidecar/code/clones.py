@@ -148,12 +148,12 @@ class Clones:
             source.root.parent.with_suffix(".lock").unlink()
 
     def _is_clone(self, source: Source) -> bool:
-        """Whether `source` is a clone of ours; a list of sources may claim that of any folder."""
+        """Whether `source` is a clone of ours; a list of sources may give any folder an address."""
         address = GitAddress(source.address, source.branch)
         return bool(source.address) and source.root in self._roots(address)
 
     def _roots(self, address: GitAddress) -> tuple[Path, Path]:
-        """Return the folder of the clone of `address`, and that of one by an earlier version.
+        """Return the folder of the clone of `address`, and the one that an earlier version used.
 
         The last part of both is the repository's name.
         """

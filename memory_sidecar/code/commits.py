@@ -51,7 +51,7 @@ class Read:
     newest: Sequence[str]  # ids of the newest commits, without those there was no time for
     unknown: Sequence[Commit]  # those of them that were not `known`
     is_complete: bool  # whether there was time for all
-    has_timed_out: bool = False  # nothing was read, for which all of PATIENCE_S was waited
+    has_timed_out: bool = False  # nothing was read within PATIENCE_S
 
 
 NONE_READ: Final = Read((), (), is_complete=True)
@@ -133,7 +133,7 @@ def _open_objects(folder: str) -> pygit2.Repository:
 
 
 def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[pygit2.Commit]:
-    """Yield at most MAX_COMMITS commits, newest first, each after one that it is a parent of.
+    """Yield at most MAX_COMMITS commits, newest first, each after one of its children.
 
     Missing commits, as below a shallow clone, are skipped.
     """
@@ -195,7 +195,7 @@ def _describe(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str)
 def _message(commit: pygit2.Commit) -> str:
     try:
         return commit.raw_message.decode(commit.message_encoding or "utf-8", "replace")
-    except (LookupError, ValueError):  # it names an encoding that is none to Python
+    except (LookupError, ValueError):  # it names an encoding that Python does not know
         return commit.raw_message.decode("utf-8", "replace")
 
 

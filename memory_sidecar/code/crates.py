@@ -17,7 +17,7 @@ def is_path_of_module(receiver: str, at: NamedFile) -> bool:
 def behind_path(
     graph: Graph, at: NamedFile, place: Place, found: Sequence[Defined]
 ) -> tuple[Sequence[Defined], Confidence]:
-    """Return those of `found` that a name behind such a path may mean, and how sure one is."""
+    """Return those of `found` that a name behind such a path may mean, and the confidence."""
     if around := _in_parent(graph, at, place, found):
         return around, "exact"
     return _in_crate(at, found) or found, "likely"
@@ -28,7 +28,7 @@ def _in_parent(
 ) -> list[Defined]:
     """Return those of `found` in the module around that of `place`; none for a path from `crate`.
 
-    It is the file itself, if the module of the place is written in it.
+    That module is the file itself if the module of the place is written inline in the file.
     """
     if place.receiver == "crate":
         return []

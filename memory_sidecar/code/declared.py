@@ -1,4 +1,4 @@
-"""Tells what a variable has, by its name, and by the type that C# and Java declare it with."""
+"""Finds the members of a variable by its name, or by its declared type, as in C# and Java."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _END = re.compile(r"\b(?!\s*\()")
 def member_of_variable(
     lineages: Lineages, at: NamedFile, place: Place, candidates: NameCandidates
 ) -> Meaning | None:
-    """Return what the variable before the dot has of `candidates`; `None` if its type is unknown.
+    """Return the members among `candidates` of the variable before the dot, by its declared type.
 
-    An extension method of C# that takes such a variable is likely, like the method.
+    Extension methods of C# that take it count, too: then all are "likely". `None` if the type is
+    unknown or has no such member.
     """
     if not at.scoping.types_variables:
         return None
@@ -44,8 +45,8 @@ def members_by_variable_name(
 ) -> list[Defined]:
     """Return the members of the class that `variable` is named after.
 
-    `cart` and `_cart` are of Cart, or of HttpCart; `lastCart` and `last_cart` of Cart, where
-    the file names it and no LastCart.
+    `cart` and `_cart` are named after Cart or HttpCart; `lastCart` and `last_cart` after Cart, if
+    the file names Cart and there is no LastCart.
     """
     bare = variable.replace("_", "").lower()
     is_class = at.family == "ruby" and variable[:1].isupper()  # `File` is no StaticFile
@@ -70,7 +71,7 @@ def _ends_with_class(variable: str, class_name: str) -> bool:
 
 
 def _extends(signature: str, takes: Sequence[str]) -> bool:
-    """Whether the head of an extension method has one of `takes` in it as a word."""
+    """Whether the parameters of an extension method begin with one of `takes`, as a whole word."""
     at = signature.index("(this ")
     return any(
         signature.startswith(each, at) and _END_OF_WORD.match(signature, at + len(each))
@@ -81,7 +82,7 @@ def _extends(signature: str, takes: Sequence[str]) -> bool:
 def _declared_type(lineages: Lineages, at: NamedFile, place: Place) -> str:
     """Return the type of a parameter, or of a field that classes around `place` have or inherit.
 
-    Empty if none of them is called like the receiver, or its type is a parameter itself.
+    Empty if none of them is called like the receiver, or if its type is a type parameter.
     """
     name = place.receiver
     for signature in _signatures(lineages, at, place):

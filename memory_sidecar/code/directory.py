@@ -1,4 +1,4 @@
-"""An in-memory map from chunks to their files and names, which each question asks for hundreds.
+"""An in-memory map from chunks to their files and names; a question looks up hundreds of chunks.
 
 It follows the database by the ids of chunks, which only grow: each reader adds the chunks of its
 snapshot beyond the last id known. Deleted chunks stay in it, so it says where a chunk lies, not
@@ -29,7 +29,7 @@ from memory_sidecar.index.report import known_sources
 
 FileNumbers = npt.NDArray[np.int32]
 
-MOSTLY_DELETED = 2  # rebuilt when it knows this many times the chunks there are
+MOSTLY_DELETED = 2  # the map is rebuilt when it knows this many times the existing chunks
 FILTERS_KEPT = 16
 MATCHES_KEPT = 1 << 14  # cached results of paths with globs, for queries with the same globs
 _FIRST_CAPACITY = 1024
@@ -63,15 +63,15 @@ def parse_place(text: str) -> tuple[str, int, int] | None:
 
 
 def without_lines(text: str, exists: Callable[[str], bool]) -> str:
-    """Return the file in `text`, a file or a place in one, if only that `exists`; else `text`."""
+    """Return `text` without the lines of a place if only that path `exists`; else `text` itself."""
     place = parse_place(text)
     return place[0] if place and not exists(text) and exists(place[0]) else text
 
 
 def is_at(filename: str, path: str) -> bool:
-    """Whether `path` means the file at `filename` in its source: it is its end, or absolute.
+    """Whether `path`, absolute or the end of a path, means the file at `filename` in its source.
 
-    Lua shows the end of a long path alone: `...re/nvim/lua/shop.lua`.
+    Lua shortens a long path to its end: `...re/nvim/lua/shop.lua`.
     """
     if path.startswith(("/", "...")) or path[1:3] == ":/":
         return path.endswith(f"/{filename}")
@@ -170,7 +170,7 @@ class ChunkDirectory:
             if newest > last:
                 self._add(connection, last)
                 self._rebuild_if_mostly_deleted(connection)
-            # Another reader's snapshot may have had more.
+            # Another reader's newer snapshot may have added more chunks.
             end = int(np.searchsorted(self._ids[: self._count], newest, side="right"))
             numbers = self._file_numbers[:end]
             return Directory(self._ids[:end], numbers, self._files, self._names)
@@ -183,7 +183,7 @@ class ChunkDirectory:
     def _add(self, connection: apsw.Connection, last: int) -> None:
         ids, numbers, names = array("q"), array("i"), list[str]()
         before, number = None, 0
-        known: dict[str, str] = {}  # half of the chunks define nothing, or what others do
+        known: dict[str, str] = {}  # half of the chunks define nothing, or the same as others
         for chunk_id, named, *file in connection.execute(
             "SELECT id, symbols || char(0) || scope, source, filename, language FROM code_chunks"
             " WHERE id > ? ORDER BY id",

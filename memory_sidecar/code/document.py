@@ -1,7 +1,7 @@
 """Builds the document of a source file: its chunks, with words and heads, and its names.
 
-Each definition is a row. All places where a file uses one name are one row together: they are read
-together, and are thirty times as many as definitions. This module imports little, so that worker
+Each definition is a row. All places where a file uses one name share a row, because they are read
+together and outnumber definitions thirty to one. This module imports little, so that worker
 processes start fast: see `code.workers`.
 """
 
@@ -119,7 +119,7 @@ class CodeDocument(Document):
 def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Document:
     """Read `file` and build its document; a skipped one for e.g. binary content.
 
-    Raises BuildError if the disk fails, so that it is tried again.
+    Raises BuildError if the disk fails, so that the file is tried again.
     """
     with build_errors():
         read = read_text(source.root, file, max_file_bytes=max_file_bytes)
@@ -212,8 +212,8 @@ def _places(
 def _innermost(definitions: Sequence[Definition]) -> tuple[list[tuple[int, int]], list[str]]:
     """Return where the innermost definition changes, and its number from each such place on.
 
-    A place is a row, and a byte if another definition begins before that in the row. The number is
-    "" where there is none. Mere bindings of values do not count.
+    A place is a row and a byte, which is 0 unless another definition begins earlier in that row.
+    The number is "" outside of definitions. Mere bindings of values do not count.
     """
     starts, numbers = [(-1, 0)], [""]
     around: list[tuple[int, str]] = []  # stop, number

@@ -29,7 +29,7 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.ruling import BUILT_IN, Rule
 
 MAX_ALIKE = 3
-MIN_MISTYPED = 3  # letters of a name without its suffix
+MIN_MISTYPED = 3  # letters of a name, without its suffix, that may be mistyped
 MAX_PATH_CHARACTERS = 4095  # the limit of Linux: asking for a longer one takes seconds
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
@@ -132,7 +132,7 @@ def read_file(
 
 
 def _left_out(meant: Iterable[NamedPath]) -> str:
-    """Return a hint about a built-in rule that ignores one of `meant`, be it there or not."""
+    """Return a hint about a built-in rule that ignores one of `meant`, whether it exists or not."""
     for each in meant:
         rules = IgnoreRules(os.fspath(each.source.root), ())
         for name in each.path.split("/")[:-1]:
@@ -145,8 +145,8 @@ def _left_out(meant: Iterable[NamedPath]) -> str:
 def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> NamedPath | None:
     """Return the only one of `files` whose path ends with that of one of `meant`.
 
-    A file of the likeliest source, that of `meant[0]`, needs to be the only one there. `None` if
-    there are none or several.
+    In the likeliest source, that of `meant[0]`, a file need only be the only one of that source.
+    `None` if there are none or several.
     """
     by_ending = {(each.source.name, f"/{_normalized(each.path)}"): each for each in meant}
     found: list[NamedPath] = []
@@ -191,7 +191,7 @@ def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, 
 
 
 def _is_alike(called: str, name: str) -> bool:
-    """Whether two names are equal or a typo apart; in a short one any letter makes another."""
+    """Whether two names are equal or a typo apart; short names must be equal."""
     is_short = len(name.partition(".")[0]) < MIN_MISTYPED
     return called == name or (not is_short and is_one_typo_apart(called, name))
 
@@ -219,8 +219,8 @@ def _relative_to(root: Path, path: str) -> str:
 def _read(codebase: Codebase, source: Source, relative: str, *, is_indexed: bool) -> str | None:
     """Return the text of a file of `source`; `None` if it is missing or ignored.
 
-    An indexed file is not ignored. For others the ignore rules are evaluated, which can take as
-    long as a scan of the source; so they are if the source includes files that may hold secrets.
+    An indexed file is not ignored. For other files the ignore rules are evaluated, which can take
+    as long as a scan; for indexed ones, too, if the source includes files that may hold secrets.
     """
     file: SourceFile | None = SourceFile(relative, 0, 0, 0)
     if not is_indexed or any(glob.startswith("!") for glob in source.excludes):

@@ -26,17 +26,17 @@ def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
 
 
 def outline_depths(outline: Iterable[DefinitionHit]) -> list[int]:
-    """Return how deep each definition lies in the outermost: a namespace around all counts not."""
+    """Return how deep each definition lies, from 0; a namespace around all does not count."""
     depths = [each.enclosing.count(".") + 1 if each.enclosing else 0 for each in outline]
     least = min(depths, default=0)
     return [depth - least for depth in depths]
 
 
 def names_around(hits: Sequence[DefinitionPlace]) -> Iterator[str]:
-    """Yield what encloses each of `hits`, all of one file; "" where that shows by those above it.
+    """Yield what encloses each of `hits`, all of one file; "" where the hits above it show that.
 
     Rust writes methods in an `impl` and Swift in an `extension`, which define nothing: below
-    another type they look like its own. A receiver shows by itself: `func (c *Cart) Add()`.
+    another type they look like its own. A receiver shows it, too: `func (c *Cart) Add()`.
     """
     levels = zip(*(each.enclosing.split(".") for each in hits), strict=False)
     of_all = takewhile(lambda level: len(set(level)) == 1, levels)
@@ -88,7 +88,7 @@ def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:
 
 
 def stops_of(sections: Sequence[MarkdownSection], end: int) -> list[int]:
-    """Return the row after each section and those below it, in linear time; `end` is the last."""
+    """Return the row after each section and its subsections, in linear time; `end`: of the file."""
     stops: list[int] = []
     next_start = [end] * LEVELS  # of the sections of each level, from 1
     for section in reversed(sections):

@@ -3,7 +3,7 @@
 A commit gives its keyword share (its BM25, saturating) to each file that it changed, divided by the
 square root of the number of files that it changed, and by the cube root of the number of commits
 that changed the file: a file that changes all the time says little. The sum of a file's shares
-saturates, too, and the boost made of it grows with the number of commits in the repository.
+saturates, too, and the boost derived from it grows with the number of the source's commits.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MAX_ROWS = 2_000  # commits to score, about: see `Keywords.rarest`
 
 RETRY_FIRST_MS, RETRY_LONGEST_MS = 600_000, 86_400_000  # after the child was killed as too slow
 
-_RETRY = re.compile(r"after:(\d+):(\d+) ")  # in place of the head: not before, the pause so far
-_VERSION = "2"  # of what the tables hold of a commit; another one has all commits read again
+_RETRY = re.compile(r"after:(\d+):(\d+) ")  # in place of the head: when to retry, last pause; ms
+_VERSION = "2"  # of what the tables hold of a commit; a change has all commits read again
 
 COMMITS: Final = Corpus(
     name="commit",
@@ -64,9 +64,9 @@ class HistoryBoost:
 def update_history(source: Source, store: DerivedStore, clock: Clock = system_clock) -> None:
     """Bring the commits of `source` in `store` in line with the repository around its root.
 
-    Reads git only if the head or the repository is another, and then only commits not yet stored,
-    but all of them where a shallow clone has got deeper; where that took too long, not again before
-    a pause, which doubles each time. Without a repository all stored commits are deleted.
+    Reads git only if the head or the repository has changed, and then only commits not yet stored,
+    or all if a shallow clone was deepened. After a read that took too long it pauses, twice as long
+    each time. Without a repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
     layout = f"{_VERSION}{repository.shallow} {repository.inside}" if repository else ""
@@ -132,7 +132,7 @@ def history_boosts(
 
 
 def _boost_from(parts: list[tuple[float, str]], commits: int) -> HistoryBoost:
-    """`parts`: the weighed share and the subject of each commit; `commits`: those of the source."""
+    """`parts`: the weighted share and subject of each commit; `commits`: how many a source has."""
     total = sum(sorted(weight for weight, _ in parts))  # the same in every order of rows
     boost = HISTORY_WEIGHT * commits / (commits + FEW_COMMITS) * total / (total + HISTORY_HALF)
     parts.sort(key=lambda part: (-part[0], part[1]))

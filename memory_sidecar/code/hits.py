@@ -2,8 +2,8 @@
 
 Copies are chunks of different files that share most of their lines and define the same: vendored
 code, worktrees of one repository, fixtures. Builds of one script (`shop.mjs` beside `shop.cjs.js`)
-are cut at other lines, so that a chunk of one may hold most of one of the other. Similar methods of
-two classes are no copies, nor are the first lines of files that begin alike: see `_fold_key`.
+are cut at different lines, so a chunk of one may hold most of a chunk of the other. Similar methods
+of two classes are not copies, nor are the first lines of files that begin alike: see `_fold_key`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _fold(chunks: Iterable[StoredChunk]) -> list[Fold]:
 
 
 def _fold_key(chunk: StoredChunk) -> object:
-    """Return what copies must share: scope and symbols; without these the name of their file."""
+    """Return what copies share: scope and symbols, or without these a file name, or being data."""
     if chunk.chunk.scope or chunk.chunk.symbols:
         return chunk.chunk.scope, chunk.chunk.symbols
     return "data" if is_data(chunk.filename) else chunk.filename.rpartition("/")[2]
@@ -146,7 +146,7 @@ def lines_of(code: str) -> frozenset[str]:
 def _without_cut_keys(rows: CodeRows, stored: StoredChunk) -> str:
     """Return the code with masked parts of private keys that begin or end in another chunk.
 
-    Keys that lie in the chunk as a whole are masked where hits are printed.
+    Keys that lie entirely in the chunk are masked where hits are printed.
     """
     code = stored.chunk.code
     if not may_be_cut(code):

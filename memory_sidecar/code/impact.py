@@ -1,6 +1,6 @@
 """Finds what a change may break: the uses of definitions that a unified diff changed or removed.
 
-A renamed file is one that was changed, and one that is gone, from which others may still import.
+A rename counts as a changed file and as a gone one, from which other files may still import.
 
 The earlier text of a file is restored from its present text and the diff, and its definitions are
 read as when a file is indexed.
@@ -82,7 +82,7 @@ class ChangedFile:
     moved_to: str = ""  # where what it defined is now, if it was renamed
 
     def fits(self, lines: Sequence[str]) -> bool:
-        """Whether `lines` are as the change left them, but for blanks at ends and non-ASCII."""
+        """Whether `lines` are as the change left them, ignoring trailing blanks and non-ASCII."""
         return all(
             _bare(side.lines) == _bare(lines[side.first - 1 : side.first - 1 + len(side.lines)])
             for side in (hunk.after for hunk in self.hunks)
@@ -99,7 +99,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """A file of a source, and the change of it; without one, the whole file counts as changed."""
+    """A file of a source, and its change; without one, the whole file counts as changed."""
 
     source: str
     path: str
@@ -112,9 +112,9 @@ def impact(
 ) -> Cut[ReferenceHit]:
     """Return the uses, sure or likely, of definitions that `changed` changed or removed.
 
-    Those in the files changed, whose author saw them, come last, unless they use what is gone.
-    Notices say which files were changed since or have no definitions, and which names have other
-    uses, which nothing but the name connects with them.
+    Uses in the changed files, whose author saw them, come last, unless they use what is gone.
+    Notices say which files have changed since the diff or have no definitions, and which names have
+    other uses, which only the name connects with the definitions.
     """
     targets = [(each, bool(file.moved_to)) for file in changed for each in _touched(graph, file)]
     moved = {each.key for each, is_moved in targets if is_moved}
@@ -123,7 +123,7 @@ def impact(
         use
         for use in uses_of(Resolver(graph), distinct(each for each, _ in targets))
         if use.meaning.keys <= moved or not moved & use.meaning.keys or stayed & use.meaning.keys
-    ]  # not what may as well mean the definition where it is now
+    ]  # leave out what may as well mean a moved definition at its new place
     is_wanted = file_filter(wanted)
     named = {use.name for use in uses if use.confidence == "by name" and is_wanted(use.at.file)}
     notices = [
@@ -194,7 +194,7 @@ def _by_line(rows: Sequence[R]) -> Mapping[int, Sequence[R]]:
 
 
 def _around(lines: range, by_line: Mapping[int, Sequence[R]]) -> list[R]:
-    """Return the definitions that `lines` touch; a class only by its head or outside of members."""
+    """Return the definitions that `lines` touch; a class only if its head or no member is one."""
     touched = list(dict.fromkeys(row for line in lines for row in by_line.get(line, ())))
     inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]

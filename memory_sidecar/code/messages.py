@@ -1,8 +1,9 @@
-"""Reads a query that is an error message or other pasted text, and finds what makes it. Pure.
+"""Reads a query that is an error message or other pasted text, and finds the code that makes it.
 
 `No such option: --verbos` stands in no source, but the string template `"No such option: {name}"`
 does: its fixed parts all stand in the message, in order. Several strings in a row, which the code
-joins, may make a message, too. What a program puts before a message stands elsewhere.
+joins, may make a message, too. What a program puts before a message is not in the template. These
+functions are pure.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from memory_sidecar.index.words import QUESTION_WORD, plain_words
 
 MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
-# Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.
+# Words of a message in a row, or in the fixed parts of its templates: fewer occur anywhere.
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
-MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have; a path is one
-MAX_READINGS = 8  # without a prefix, of all lines together
+MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have; a path is one word
+MAX_READINGS = 8  # readings without a prefix, of all lines together
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
 # A group for each quote would take a third longer.
 _STRING = re.compile(r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|`[^`]*`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
-# In a path, an address, a time or a qualified name: these stand in no template.
+# Part of a path, an address, a time or a qualified name, which no template holds.
 _VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
 _PLACEHOLDER_START = re.compile(r"[%{$#\\:](?<!\S:)")  # or that of an escape
@@ -59,10 +60,10 @@ def without_values(text: str) -> str:
 
 
 def lines_to_make(text: str) -> list[tuple[str, float]]:
-    """Return the lines of the message `text`, each with the words that templates must make of it.
+    """Return the lines of the message `text`, and how many words of each templates must make.
 
-    Lines of few words are left out. Where three words would be less than half of one, it takes
-    four: a question of keywords may begin like the title of a page.
+    Lines of few words are left out. If three words are less than half of a line, it takes four,
+    because a question of keywords may begin like the title of a page.
     """
     return [
         (line, max(MIN_MESSAGE_WORDS + (count > 2 * MIN_MESSAGE_WORDS), MIN_TEMPLATE_SHARE * count))
@@ -74,16 +75,16 @@ def lines_to_make(text: str) -> list[tuple[str, float]]:
 
 
 def best_makers(words_made: Mapping[int, int]) -> list[int]:
-    """Return the ids of the chunks that make most words; none if many make as many, or no words."""
+    """Return the ids of the chunks that make the most words; none if they are many or make none."""
     most = max(words_made.values(), default=0)
     found = [chunk_id for chunk_id, words in words_made.items() if words == most]
     return found if most and len(found) <= MAX_MESSAGE_CHUNKS else []
 
 
 def words_made(lines: Sequence[tuple[str, float]], code: str) -> int:
-    """Return how many words of one of `lines_to_make` the string templates in `code` make at most.
+    """Return the most words of one of `lines` that string templates in `code` make.
 
-    0 where no line is made well enough.
+    0 if no line is made well enough: see `lines_to_make`.
     """
     text = "\n".join(line for line, _ in lines)
     strings = [string[1:-1] for string in _STRING.findall(code.lower()) if " " in string]
@@ -97,7 +98,7 @@ def words_made(lines: Sequence[tuple[str, float]], code: str) -> int:
 def _fixed_parts(string: str, text: str) -> Sequence[str] | None:
     """Return the parts of a string template between its placeholders.
 
-    None for most of those whose parts do not all stand in `text`.
+    None, mostly, if not all parts stand in `text`.
     """
     whole = string.strip()
     first = _PLACEHOLDER_START.split(whole, 1)[0]
@@ -112,7 +113,7 @@ def _fixed_parts(string: str, text: str) -> Sequence[str] | None:
 def _most_words(line: str, templates: Iterable[Sequence[str] | None]) -> int:
     """Return the most words of `line` that a run of adjacent templates makes, one after another.
 
-    `templates`: the fixed parts of each, as `_fixed_parts`. One of a single word does not count.
+    `templates`: the `_fixed_parts` of each. A template of a single word does not count.
     """
     most = words = at = 0
     for parts in templates:

@@ -12,7 +12,7 @@ from memory_sidecar.core.model import Query, Source
 
 @dataclass(frozen=True, slots=True)
 class CodeFilter:
-    """Which chunks may be hits, for both arms: any of each field's values; empty allows all."""
+    """Which chunks may be hits of any arm: those with one of each field's values; empty: all."""
 
     sources: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -29,8 +29,9 @@ class CodeFilter:
     ) -> CodeFilter:
         """Return the filter that a caller names, with `globs` as `relative_globs` takes them.
 
-        Without `chosen` sources these are the ones that absolute globs lie in; none: still to be
-        chosen. `known`: every source. Raises UsageError for an unknown language.
+        Without `chosen` sources, its sources are those that absolute globs lie in; if there are
+        none, the caller has to choose. `known`: every source. Raises UsageError for an unknown
+        language.
         """
         inside: tuple[str, ...] = ()
         if globs:

@@ -1,7 +1,7 @@
 """Follows the imports of JavaScript and TypeScript to the files where a name is defined.
 
-A relative path names a file, or the `index` of a folder; any other one a package or an alias of a
-folder, which files in a folder of that name belong to. From there re-exports lead on.
+A relative path names a file, or the `index` of a folder; any other path names a package or an alias
+of a folder, which means files in a folder of that name. Re-exports lead on from there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class ModuleFinder:
     def sees(self, at: NamedFile, defined: Defined) -> bool:
         """Whether a file may mean a top of another one by a bare name that it does not import.
 
-        It may be global in a script, or what that file exports: `const Cart = require("./cart")`.
+        That file may be a script, whose tops are global, or be required under the name:
+        `const Cart = require("./cart")`.
         """
         is_required = _letters(defined.name) in map(_letters, defined.at.modules)
         return (
@@ -56,7 +57,7 @@ class ModuleFinder:
         return self._are_modules[at.id]
 
     def modules_of(self, name: str, at: NamedFile) -> frozenset[str]:
-        """Return what a file imports `name` from, or a module that is called so."""
+        """Return the modules from which a file imports `name`, or that it imports as `name`."""
         key = at.id, name
         if key not in self._modules:
             places = self._graph.imports_in(at, name)
@@ -68,7 +69,7 @@ class ModuleFinder:
     ) -> set[int]:
         """Return those of the files `defining` that an import from `module` leads to.
 
-        On the way are files that import one of `names` themselves, or else export all of others.
+        It leads on through files that import one of `names`, or else re-export all of others.
         """
         found: set[int] = set()
         seen = {at.id}
@@ -84,12 +85,12 @@ class ModuleFinder:
                     found.add(file.id)
                     continue
                 onward = {each for name in names for each in self.modules_of(name, file)}
-                further = sorted(onward or self.modules_of(_STAR, file))  # else runs would vary
+                further = sorted(onward or self.modules_of(_STAR, file))  # the same in every run
                 left += [(file, each) for each in further]
         return found
 
     def _named(self, at: NamedFile, module: str) -> list[NamedFile]:
-        """Return the files that `module` may mean in a file."""
+        """Return the files that `module` may mean in a file: those nearest to it, by path."""
         is_near = module.startswith(".")
         path = normpath(join(at.folder, module)) if is_near else module
         key = at.file.source, path, is_near
@@ -110,7 +111,7 @@ class ModuleFinder:
     def _below_any_folder(self, source: str, path: str) -> list[NamedFile]:
         """Return the files at `path` in any folder, or in the `src` of a package.
 
-        Of `@shop/cart/rates`, the first part is a scope, which is seldom a folder.
+        The first part of `@shop/cart/rates` is a scope, which is seldom a folder.
         """
         stem = _ALIAS.sub("", _EXTENSION.sub("", path), count=1)
         first, _, rest = stem.partition("/")

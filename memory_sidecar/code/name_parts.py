@@ -19,7 +19,8 @@ _NAME = re.compile(  # Cart.total, Cart::~Cart, Box<int>::get, owner=, area', op
     rf"(?:[^\W\d][\w$?!'{MARKS}]*(?:<[^<>]*>)?(?:\.|::|->|#))*"
     rf"(?:operator(?:\W{{1,3}}|\s[\w\s*&]+)|[^\w\s.:#]{{1,3}}|~?[^\W\d][\w$?!'{MARKS}]*=?)(?:\(\))?"
 )
-_CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w+)(?:<.*>)?")  # to a type: as indexed
+# `operator std::vector<int>`, a conversion to a type, is indexed as `operator vector`.
+_CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w+)(?:<.*>)?")
 _IN_FILE = re.compile(  # shop/cart.py:Cart.total, cart.py:Cart.total
     r"(?:\./)?([^:\s]*/[^:\s]+|[\w-]+)\.(\w+)::?(?=[^\W\d])"
 )

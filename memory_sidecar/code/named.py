@@ -50,8 +50,8 @@ ENTRY_PAGES = tuple(
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
     for ending in (".md", ".markdown", ".rst", "")
 )
-# Chunks searched for the template of a message: those that hold most of its words. Its rarest are
-# often its values, which no template holds, so that many more rows are looked at than by BM25.
+# Chunks searched for the template of a message: those that hold most of its words. The rarest words
+# are often values, which no template holds, so many more rows are looked at than for BM25.
 MESSAGE_DEPTH = 100
 MARKED_DEPTH = 300  # where a prefix or a value shows that it is a message; 3 ms more
 MAX_REPEATS = 120  # of a message: each translation of a program may hold it
@@ -103,7 +103,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     names, literal_ids = _resolve_undefined(asked, rows)
     if question.message and not names.is_single_word:
         literal_ids = _chunks_with_message(question, keywords, rows)
-    # A message, or a test that is asked for, may name what it is about: that does not lead then.
+    # A message, or a question for tests, may name what it is about: that should not lead then.
     is_about_name = not (question.message and literal_ids) and "tests" in question.asides
     if called := _files_called(names, question, rows):
         names, literal_ids = replace(names, paths=tuple(called)), []
@@ -112,7 +112,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
     symbols = asked.symbols if is_about_name else ()
-    of_bases = names.is_single_word or not question.message  # the values of one mean no such name
+    of_bases = names.is_single_word or not question.message  # values of a message mean no base's
     places = (
         place for name in symbols for place in rows.defined_names.places_of(name, of_bases=of_bases)
     )
@@ -157,8 +157,8 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
 def _is_defined(parts: Sequence[str], known: DefinedNames, *, is_key: bool) -> bool:
     """Whether something is defined that is called like the last of `parts`.
 
-    With `is_key`, by what qualifies it: `filter.limit` may be the key of a setting, whatever has a
-    `limit`.
+    With `is_key`, its qualifiers must match, too: `filter.limit` may be the key of a setting, even
+    if something else has a `limit`.
     """
     if is_key and len(parts) > 1 and not any(known.places_of(parts)):
         return False
@@ -168,8 +168,8 @@ def _is_defined(parts: Sequence[str], known: DefinedNames, *, is_key: bool) -> b
 def _most_holding(token: str, names: QueryNames) -> int:
     """Return how many chunks may lead because they hold `token`, in a query of one word.
 
-    More that hold a plain word, or a part of a path, are likely to be about something else; a name
-    is written for itself.
+    If more hold a plain word or a part of a path, they are likely to be about something else; a
+    name is seldom written by chance.
     """
     is_name = not names.paths and LOOKS_LIKE_NAME.search(token)
     return MAX_PHRASE_CHUNKS - 1 if is_name else MAX_MESSAGE_CHUNKS
@@ -190,11 +190,11 @@ def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
 
 
 def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows) -> list[int]:
-    """Return the ids of the chunks where the message that `question` is stands, or is made.
+    """Return the ids of the chunks that hold or make the message which `question` is.
 
     Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
-    aside counts only if it holds the message letter by letter, and none for a message of few words.
-    It counts less than a source that makes the message: it may be a test that quotes it.
+    aside counts only if it holds the message letter by letter, and not for a message of few words.
+    It counts less than a source that makes the message, because it may be a test that quotes it.
     """
     in_asides: list[int] = []
     read = readings(question.message)
@@ -224,7 +224,7 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
 def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:
     """Return the ids of the chunks that hold the words of `message` in a row.
 
-    Empty for one of few words, or if more than MAX_REPEATS hold it.
+    Empty for a message of too few or too many words, or if more than MAX_REPEATS chunks hold it.
     """
     words = message_phrase(message)
     ids = rows.phrase_chunks(words, MAX_REPEATS + 1) if words else ()
@@ -243,7 +243,7 @@ def _in_sources(chunks: Sequence[ChunkText], question: Question) -> list[ChunkTe
 def _files_called(names: QueryNames, question: Question, rows: CodeRows) -> Sequence[str]:
     """Return the paths of the files that are called like a query of one word, if these are few.
 
-    Only of a word that nothing defines. Asides count where no source is called so.
+    Only for a word that nothing defines. Asides count only if no other file is called so.
     """
     if not names.is_single_word or not names.undefined or names.paths:
         return ()
@@ -255,8 +255,8 @@ def _files_called(names: QueryNames, question: Question, rows: CodeRows) -> Sequ
 def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) -> list[int]:
     """Return the chunks that hold the lines in `names`, in their order, each once.
 
-    Their files are those of the chunks `named`. Of those that one absolute path ends with, it means
-    the one that has most of it.
+    Their files are those of the chunks `named`. If an absolute path ends with the paths of several
+    files, it means the one with the longest path.
     """
     if not names.lines:
         return []

@@ -43,7 +43,7 @@ class NameQuery:
 def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Return the definitions of the name, the longest first, tests and other asides last."""
     found = _targets(graph, asked)
-    # Overloads are one, and so is a class with its constructors.
+    # Overloads count as one, and so does a class with its constructors.
     meant = {(each.at.id, each.path) for each in found if each.owner != each.name}
     confidence: Confidence = "exact" if len(meant) == 1 or len(found) == 1 else "by name"
     is_wanted = file_filter(asked.filter)
@@ -105,7 +105,7 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Return the definitions in the same source that the name calls, the surest first."""
     is_wanted = file_filter(asked.filter)
     resolver = Resolver(graph)
-    calls_in = cache(partial(_calls_in, graph))  # a file has dozens of the name: String of Go
+    calls_in = cache(partial(_calls_in, graph))  # a file may define `String` of Go dozens of times
     hits: dict[tuple[int, int], DefinitionHit] = {}
     for target in _targets(graph, asked):
         first, last = target.start_line, target.end_line
@@ -162,7 +162,7 @@ class UsePlace:
 
     @property
     def is_uncalled(self) -> bool:
-        """Whether the definition is surely passed on or read here, as a callback or property is."""
+        """Whether this surely uses the definition without a call, as a callback or a property."""
         return self.place.how in ("attribute", "other") and self.confidence != "by name"
 
     def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
@@ -195,7 +195,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     near = [each for name in nearest for each in defined(name)]
     near.sort(key=lambda each: [each.owner] != parts[-2:-1])
     members = members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
-    # Name one that is called so elsewhere, too, as a member of a base or an embedded struct is.
+    # Also name a definition of that name elsewhere, such as a member of a base or embedded struct.
     known = [*members[: MAX_NEAREST_NAMES - 1], *named] if named else [*near, *members]
     if known:
         paths = [*dict.fromkeys(each.path for each in known)]
@@ -228,8 +228,8 @@ def _uses_of_query(
 def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
     """Yield the uses of a name that nothing here defines, with the qualifier that `what` has.
 
-    That may be the class around `self`, or its base. In files that name a class with such an
-    attribute, any variable may be one of its objects, if its realm has that class.
+    The qualifier may be the class around `self`, or a base of it. Where such a class uses the name
+    on `self`, any receiver in files of its realm that name the class may be one of its objects.
     """
     *_, owner, name = ["", *parse_name(what)]
     near = graph.files_with_any([owner]) | {each.at.id for each in graph.defined(owner)}
@@ -268,11 +268,11 @@ def _at_line(graph: Graph, line: Line) -> Defined:
 def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace]:
     """Yield the uses that may mean one of `targets`, each once.
 
-    A call of a class is one of its constructors, which code seldom names. What uses a method of a
-    base class likely uses what overrides it.
+    A call of a class counts as a call of its constructors, which code seldom names. A use of a base
+    class's method is likely a use of its overrides, too.
     """
     graph, lineages = resolver.graph, resolver.lineages
-    wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
+    wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name and key: whether only calls count
     owners: dict[str, set[str]] = {}
     overrides: dict[tuple[int, int], list[Defined]] = {}  # by the key of the method of the base
     for each in with_declarations(graph, targets):
@@ -310,7 +310,7 @@ def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:
 def best_references(
     graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int, notices: Sequence[str]
 ) -> Cut[ReferenceHit]:
-    """Return the first `top_k` of the uses in `wanted` files, as they come; of those alike one."""
+    """Return the first `top_k` of the uses in `wanted` files; equal uses on a line count once."""
     is_wanted = file_filter(wanted)
     alike: dict[tuple[object, ...], UsePlace] = {}  # `a.next = b.next`: the first is shown
     for each in (use for use in found if is_wanted(use.at.file)):

@@ -1,12 +1,12 @@
-"""Finds the names and paths that a query quotes, and what is defined that is called like them.
+"""Finds the names and paths that a query quotes, and the defined names that are like them.
 
 A word of a query counts as a name if it is written like one (`parse_args`, `HttpClient`,
 `Cart.add`, `main()`, `src/app.py`) or is the whole query. So do a few words that are all of the
 query (`parse args`), in every style. Plain words in a sentence do not count: a question about how
 to `set` a `name` is not about functions called `set` and `name`.
 
-Which defined names an unfinished or mistyped one may mean, `DefinedNames` tells. What a name that
-nothing defines stands for, `code.named` decides.
+`DefinedNames` finds which defined names an unfinished or mistyped name may mean. `code.named`
+decides what a name that nothing defines stands for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_SPELLED = 4  # words of a name that is written apart
 _NAME = re.compile(
     rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
 )
-_AROUND_NAME = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # marks of a query that is one
+_AROUND_NAME = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # when the query is a name
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z0-9]*")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
@@ -80,8 +80,8 @@ class QueryNames:
     symbols: tuple[tuple[str, ...], ...]  # each with its qualifiers: ("Cart", "add")
     tokens: tuple[str, ...]  # the same as written; and a query of one word, whatever that is
     is_single_word: bool  # whether the query is one word
-    paths: tuple[str, ...]  # as written, with / for each backslash, less what stands before
-    lines: tuple[tuple[str, int], ...] = ()  # by path, of those that come with one
+    paths: tuple[str, ...]  # as written, with / for \, without an address or install folder before
+    lines: tuple[tuple[str, int], ...] = ()  # each path that comes with a line, and that line
     undefined: tuple[str, ...] = ()  # of `tokens`: those that nothing defines, once looked for
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
@@ -109,7 +109,7 @@ class QueryNames:
         return matches if is_specific else [False] * len(matches)
 
     def row_in(self, hit: CodeHit) -> int | None:
-        """Return the row of the code of `hit` whose line is named, from 0; None without one."""
+        """Return the row in the code of `hit` of a line that is named, from 0; None without one."""
         rows = (line - hit.start_line for path, line in self.lines if is_at(hit.filename, path))
         return next((row for row in rows if 0 <= row <= hit.end_line - hit.start_line), None)
 
@@ -117,8 +117,8 @@ class QueryNames:
 def names_in(text: str) -> QueryNames:
     """Find the names and paths in the text of a query, as far as it is looked for.
 
-    Its lines stand in their order, those of Python's and pytest's tracebacks in the reverse: so the
-    innermost frame is the first.
+    Its lines keep their order, except that tracebacks of Python and pytest are reversed: their
+    innermost frame comes first, too.
     """
     query = text[:MAX_QUERY_CHARACTERS].strip()
     is_single_word = len(query.split()) == 1
@@ -180,7 +180,7 @@ def is_one_typo_apart(name: str, other: str) -> bool:
 
 
 def _names_spelled(words: Sequence[str]) -> list[str]:
-    """Return the names that `words` are in each style, if they are few and plain: parse_args."""
+    """Return `words` as a name in each style, such as parse_args, if they are few and plain."""
     if not 2 <= len(words) <= MAX_SPELLED or not all(map(_PLAIN_WORD.fullmatch, words)):
         return []
     lower = [word.lower() for word in words]
@@ -204,7 +204,7 @@ class DefinedNames:
         """Return the names that are most like `name`, best first.
 
         Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
-        Of very many, those of the most similar length are compared.
+        Of very many names, only those of the most similar length are compared.
         """
         names = sorted(self._where("TRUE"), key=lambda each: abs(len(each) - len(name)))
         known = by_key((_normalized(other), other) for other in names[:MAX_COMPARED])
@@ -239,9 +239,9 @@ class DefinedNames:
         return _unless_many(self._where("name BETWEEN ? AND ?", prefix, prefix + _LAST))
 
     def in_any_case(self, prefix: str) -> list[str]:
-        """Return the names equal to `prefix` but for case, else but for `_` and `-` as well.
+        """Return the names equal to `prefix` ignoring case, else ignoring `_` and `-` as well.
 
-        Else those that begin with it but for case. None if there are many.
+        Else those that begin with it ignoring case. None if there are many.
         """
         plain = _normalized(prefix)
         begins = "lower(substr(name, 1, length(?3))) = lower(?3)"

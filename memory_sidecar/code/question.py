@@ -1,8 +1,8 @@
 """What a query asks: its subject, its words, and what these say of the paths that may answer it.
 
-What a request says around its subject is left out: those words would be looked for, too. "Can you
-show me the code for X", "where is X defined" and "how does the app handle X" ask for X, "the X
-class" for a name. In a project called shop, "how does shop round prices" asks how prices are
+The wording of a request around its subject is left out, because its words would be searched for,
+too. "Can you show me the code for X", "where is X defined", "how does the app handle X" and "the X
+class" ask for X. In a project called shop, "how does shop round prices" asks how prices are
 rounded.
 """
 
@@ -22,7 +22,7 @@ KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
-COMMON_NAMES = 5  # files; a word in the names of more tells less
+COMMON_NAMES = 5  # a word in the names of more files than these tells less
 ASIDE_PENALTY = 0.2
 DOCS_PENALTY = 0.1  # where docs state what is asked for as well as code
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
@@ -62,7 +62,7 @@ _TAIL = re.compile(
     )\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Said beside a name, "QuerySet class" or "def parse_args", and not only: a hash function is none.
+# Words beside a name, as in "QuerySet class" and "def parse_args"; "hash function" has no name.
 _KINDS = frozenset(
     "class def definition enum fn func function implementation interface method module signature"
     " source code struct the trait type".split()
@@ -110,7 +110,7 @@ _LICENCE = re.compile(r"^(?:docs?/)?(?:licen[cs]e|copying|unlicense)[^/]*$", re.
 class Question:
     """The text of a hybrid query, and what ranking derives from it."""
 
-    text: str  # without the name of the project; and the framing, unless it asks for a guide
+    text: str  # without the project's name and the framing, unless it asks for a guide
     message: str  # the text as it was asked, if that may be an error message; else ""
     subject: str  # the text without the names of programming languages
     names_language: bool
@@ -119,16 +119,16 @@ class Question:
     asks_for_tests: bool  # "tests of the date parser"
     asks_which: bool  # "which ports are blocked", "default timeout"
     asides: frozenset[str]  # kinds of files that it does not ask for
-    words: tuple[str, ...]  # distinct; no stop words, names of projects, and those of two letters
+    words: tuple[str, ...]  # distinct; no stop words, names of projects or words of two letters
     prefixes: frozenset[str]  # the first MIN_MATCHED_LETTERS of each of `words`
     bits_of_word: dict[str, int] = field(default_factory=dict, compare=False)  # a cache
 
     @classmethod
     def of(cls, asked: str, sources: Collection[str] = ()) -> Question:
-        """Take a query apart that is asked of all files of `sources`.
+        """Take apart a query that is asked of all files of `sources`.
 
         The name of the only source says nothing: "how does shop round prices" asks how prices are
-        rounded. A guide to shop need not be in a file called like it, whatever the other sources.
+        rounded. A guide to shop need not be in a file called shop, even beside other sources.
         """
         asks_for_guide = bool(_GUIDE.search(asked))
         about = named = asked
@@ -166,9 +166,10 @@ class Question:
         return tuple(dict.fromkeys((self.text, self.subject)))
 
     def path_boost(self, coverage: float, name_share: float, *, is_aside: bool) -> float:
-        """Return what a chunk gains by a path that covers so much of the words, its name so many.
+        """Return what a chunk gains by its path; 0 for an aside if a guide is asked for.
 
-        If a guide is asked for, the names of asides do not count.
+        `coverage`: the share of the words, by idf, that the path holds. `name_share`: the share
+        that matches the names of the file and its folder.
         """
         kept = 1.0
         if is_aside:
@@ -178,8 +179,8 @@ class Question:
     def name_bits(self, path: str) -> int:
         """Return the bits of those of `words` that match the name of the file or of its folder.
 
-        Some projects run the words of a name together, `tpropertymap` or `lstring`, so that a long
-        one may stand anywhere in it.
+        Some projects run the words of a name together, `tpropertymap` or `lstring`, so a long word
+        of the question may stand anywhere in it.
         """
         names = name_words(path)
         bits, together = self._match_bits(names), " ".join(names)
@@ -191,7 +192,7 @@ class Question:
     def name_shares(self, names: Sequence[int]) -> list[float]:
         """Return, for the `name_bits` of each candidate file, the share of `words` that they are.
 
-        A word that more than COMMON_NAMES of them match counts as if those shared its weight.
+        A word that `count` > COMMON_NAMES of the files match counts COMMON_NAMES / `count`.
         """
         files = Counter(names)
         each = [1 << number for number in range(len(self.words))]
@@ -219,7 +220,7 @@ class Question:
         matched = 0
         for word in words:
             if word[:MIN_MATCHED_LETTERS] not in self.prefixes:
-                continue  # most words: those that match have the same first letters
+                continue  # quickly rejects most words, because matching ones share these letters
             bits = self.bits_of_word.get(word)
             if bits is None:  # worth a cache: the names of a project consist of few distinct words
                 bits = self.bits_of_word[word] = sum(
@@ -269,7 +270,7 @@ def matchable_words(text: str) -> tuple[str, ...]:
 
 
 def without_framing(text: str) -> str:
-    """Return `text` without the wording around what it is about, and a question's mark at its end.
+    """Return `text` without the wording around what it is about, and without its question mark.
 
     `text` itself if nothing would remain.
     """
@@ -291,5 +292,5 @@ def without_framing(text: str) -> str:
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word beside what it is, "QuerySet class", is a name: `TCP` interface is none."""
+    """Whether a word beside its kind is a name: "QuerySet class" has one, "TCP interface" none."""
     return bool(LOOKS_LIKE_NAME.search(word)) or (word[0].isupper() and not word.isupper())

@@ -7,24 +7,24 @@
                 + 0.3 · b - 0.1 in a module of tests beside the code that is not asked for
     w   0.2, or 0.4 if the question quotes code
     k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
-    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0. Of the 12th if
-        the question names a programming language
+    k₆₀ the same of the 60th candidate, asides not counted, or of the 12th if the question names a
+        programming language; k - k₆₀ is at least 0
     p   share of the question's words, by idf, that stand in the path
     n   share of the question's words that match a word in the name of the file or of its folder,
-        where one begins the other; a word that so many as m > 5 candidate files match counts 5 / m
-    d   the plain share, of the names that the candidates of the file define
+        where one begins the other; a word that m > 5 candidate files match counts 5 / m
+    d   share of the question's words that match a name which the file's candidates define
     c   number of candidates in the file
-    f   share of the question's words, by idf, that these hold together, over the fourth root of c;
-        0 if the question names a programming language
-    b   for the best candidate of a file: how far the next two there exceed the 30th, together
+    f   share of the question's words, by idf, that the c candidates hold together, divided by the
+        fourth root of c; 0 if the question names a programming language
+    b   for the best candidate of a file: how far its next two there exceed the 30th of all, summed
 
-A question that names a programming language is about no project's own words: many chunks hold
-those it uses, so only a few that stand out by them count.
+A question that names a programming language uses no project's own words: many chunks hold its
+words, so only the few chunks that stand out by them gain.
 
 An aside is a test, documentation, an example or data (see `asides`) that the question does not ask
-for; its path counts half. Docs are none where hardly any candidate is code, and lose 0.1 where a
-list or the value of a setting is asked for. A question of how to install, run or contribute asks
-for a guide: prose gains, READMEs most.
+for; its path counts half. Docs are not asides where hardly any candidate is code, and lose 0.1
+where a list or the value of a setting is asked for. A question of how to install, run or contribute
+asks for a guide: prose gains, READMEs most.
 
 The keyword share saturates instead of being divided by the best of the list, so that a weak best
 match stays weak. Each term is here because ranking on named sets got worse without it, as
@@ -32,9 +32,9 @@ match stays weak. Each term is here because ranking on named sets got worse with
 
 A curve makes the relevance a score in 0…1: 0.75 for a full match, and never above 0.9, whatever
 boosts are added. Chunks that the query names get scores from 0.9 on, in the order of their
-relevance. Of the chunks of one file the second, third and fourth are each scored lower than the one
+relevance. The second, third and fourth chunk of a file each keep less of their score than the one
 before, so that the first ranks show several files. The first chunks at lines that the query names,
-as the innermost frames of a traceback, come before all others, in the order of these lines.
+such as the innermost frames of a traceback, come before all others, in the order of these lines.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ COMMON_WORDS_RANK_OF_LANGUAGE = 12  # where the question names a programming lan
 COMMON_RANK = 30  # the relevance at this rank is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that the second chunk of a file keeps; third: squared
 FURTHER_CHUNKS = 3  # the highest power
-LEADING_LINES = 5  # chunks at lines that the question names that come first
-WEAK_BELOW = 0.58  # .4 % of the best hits of questions with an answer, two thirds of the others
+LEADING_LINES = 5  # chunks at lines named by the question that come before all others
+WEAK_BELOW = 0.58  # as .4 % of the best hits of questions with an answer are, two thirds of others
 
 INNER_TEST_PENALTY = 0.1  # of a chunk in a module of tests beside the code
 STATIC_BESIDE = 0.2  # weight of the static cosine beside the model's
@@ -145,9 +145,9 @@ def rank_hybrid(
 
 
 def _by_vectors(candidates: Candidates) -> tuple[dict[str, Scores], float]:
-    """Return what each candidate has by its vectors, (n,) each, and what a full match has by them.
+    """Return the summands of the candidates' vectors, (n,) each, and their sum for a full match.
 
-    One without a vector of the model counts as an average one, better or worse by its static one.
+    A candidate without a model vector counts as an average one, adjusted by its static vector.
     """
     known, static = ~np.isnan(candidates.cosine), np.nan_to_num(candidates.static)
     average, full = 0.0, STATIC_ALONE * static.max(initial=0.0)
@@ -257,7 +257,7 @@ def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, I
 
 
 def _above_level(values: Scores, is_aside: Mask, rank: int) -> Scores:
-    """Return how far each of `values` exceeds the one at `rank` without asides, at least 0."""
+    """Return how far each of `values` exceeds the `rank`-th best of no asides, at least 0."""
     shares = np.nan_to_num(values)
     descending = -np.sort(-shares[~is_aside])
     level = descending[rank - 1] if len(descending) >= rank else 0.0

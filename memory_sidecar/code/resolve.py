@@ -136,7 +136,7 @@ class _Resolving:
     def _known_members(self) -> list[Defined]:
         """Return the candidates that are of a module, or of a file that this one imports.
 
-        If files are classes, also those of a class that this one names; else of any with a name.
+        If files are classes, also those of a class that this file names; if none, of any class.
         """
         graph, are_classes = self._graph, self._scoping.files_are_classes
         known = [
@@ -169,9 +169,9 @@ class _Resolving:
         return tuple(d for d in shown if self._graph.kind_around(d) not in FUNCTIONS)
 
     def _is_opened(self, defined: Defined) -> bool:
-        """Whether the file may name a member of a class bare: imported, or of a class without name.
+        """Whether the file may name a member bare: of an imported class, or in an anonymous one.
 
-        A label of Java is a constant of any enum.
+        A bare constant of Java may be a label, of any enum.
         """
         if self._scoping.bare_constants and self._place.how == "call":
             return self._graph.mentions(self._at, defined.owner)
@@ -194,7 +194,7 @@ class _Resolving:
         return []
 
     def _resolve_in_namespaces(self) -> Meaning:
-        """Resolve to what the own namespace of C# or one around it has, else one that is opened."""
+        """Resolve in the C# namespace around the place or one around that, else in opened ones."""
         around = self._around or self._graph.first_definition(self._at)
         path = f"{around.path if around else ''}."
         beside = [d for d in self._tops if path.startswith(f"{d.scope}.")]
@@ -270,12 +270,12 @@ class _Resolving:
         return Meaning(() if is_foreign else tuple(others))
 
     def _is_whole(self, class_name: str) -> bool:
-        """Whether the file has all that the class declares: other files have one of its name."""
+        """Whether the file has all members of the class: in other files, its name means another."""
         types = (d for d in self._graph.defined(class_name) if d.is_type)
         return self._scoping.whole_classes and any(d.at.id == self._at.id for d in types)
 
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
-        """Whether a member is of a class derived from that which `lineage` begins with."""
+        """Whether the class of a member is derived from the first class of `lineage`."""
         return not lineage or lineage[0] in self._lineages.of(member.at, member.owner)[1:]
 
     def _resolve_member(self, receiver: str) -> Meaning:
@@ -319,19 +319,19 @@ class _Resolving:
         return Meaning(self._members or tuple(others))
 
     def _is_shared(self, defined: Defined) -> bool:
-        """Whether files share it with its owner: `console.log = …` of JavaScript is of its own."""
+        """Whether other files see it in its owner: `console.log = …` of JavaScript is local."""
         is_own = defined.at.id == self._at.id or not self._scoping.untyped_objects
         return is_own or bool(self._graph.kind_around(defined))
 
     def _types_of_namespace(self) -> Sequence[Defined]:
-        """Return the types that a name of C++ behind a namespace means: a macro may open that."""
+        """Return the types that a C++ name behind a namespace may mean: a macro may open that."""
         is_typed = self._scoping.includes_files and self._place.how != "attribute"
         return self._tops if is_typed and all(d.is_type for d in self._tops) else ()
 
     def _in_required_table(self, variable: str) -> list[Defined]:
-        """Return the members of the table of the file that `variable` of Lua is named after.
+        """Return the members of the Lua table of the file that `variable` is named after.
 
-        `local Loader = require("core.loader")` calls it so, and the file itself mostly calls it M.
+        `local Loader = require("core.loader")` calls it Loader, and that file mostly calls it M.
         """
         names = {variable, variable.lower()}
         if not self._graph.imports(self._at, names):

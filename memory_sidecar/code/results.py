@@ -132,7 +132,7 @@ class ReferenceHit:
 class AtTeam(VectorCounts):
     """What a team has of a source beside what is here."""
 
-    files_away: int = 0  # whose chunks it alone has, where it does not answer
+    files_away: int = 0  # whose chunks only the team has, counted if it does not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class SourceStatus:
     def of(
         cls, source: Source, counts: SourceCounts | None, live: LiveState | None, at_team: AtTeam
     ) -> SourceStatus:
-        """`counts` of what the database holds of it, if anything."""
+        """`counts`: of what the database holds of `source`, if anything."""
         return cls(
             name=source.name,
             root=source.root.as_posix(),

@@ -44,11 +44,11 @@ from memory_sidecar.index.report import VectorCounts, count_vectors, known_sourc
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
 from memory_sidecar.index.words import index_words
 
-KEYWORD_DEPTH = 1000  # rows that the keyword arm knows, the best, unless a filter is applied
+KEYWORD_DEPTH = 1000  # best rows that the keyword arm knows; all rows if a filter is applied
 MAX_CHUNKS_PER_NAME = 50
 MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
 MAX_PARTS = 16  # words of one name
-_ALL = -1  # a limit of SQLite that is none
+_ALL = -1  # LIMIT -1 is no limit to SQLite
 
 
 class SearchArm(Protocol):
@@ -62,11 +62,11 @@ class SearchArm(Protocol):
 
 
 VectorSearch = Callable[[Floats, int], SearchArm]
-"""Search by a unit vector for so many of the best rows; returns the arm. Runs in any thread."""
+"""Searches by a unit vector, for this many of the best rows, in any thread. Returns the arm."""
 
 
 class ChunkText(NamedTuple):
-    """The text of a chunk, and its file: what is looked through, and mostly not shown."""
+    """The text of a chunk, and its file, to be looked through and mostly not shown."""
 
     chunk_id: int
     filename: str
@@ -86,7 +86,7 @@ class CodeRows(Protocol):
         """Return the keyword arm: the share that `keyword_share` makes of BM25."""
 
     def coverage_arm(self, keywords: Keywords) -> SearchArm:
-        """Return the arm of the share of the words' idf that a chunk holds: quicker than BM25."""
+        """Return the arm that scores by the share of the words' idf: quicker than BM25."""
 
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         """Return, by stem, the chunks that hold each word: ascending, the filter not applied."""
@@ -125,7 +125,7 @@ class CodeRows(Protocol):
         """Return the texts of the chunks that `read` would return, in half its time."""
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        """Return the text of the file before and after a chunk: `lines` lines or more, if there."""
+        """Return the text before and after a chunk in its file: `lines` lines or more, if there."""
 
     def vector_counts(self) -> VectorCounts:
         """Count the chunks of the filter's sources, and those without a vector; no other filter."""
@@ -155,7 +155,8 @@ class LocalRows:
         sources = self.wanted.sources
         if not sources or set(sources) >= known_sources(self.connection).keys():
             return count_vectors(self.connection, [CHUNKS])
-        # Looking up the source of each would take a quarter of a query while 40,000 wait.
+        # Looking up the source of each pending chunk would take a quarter of a query's time while
+        # 40,000 wait.
         pending: Any = self.connection.execute(
             "SELECT coalesce(sum((SELECT count(*) FROM chunk_pending"
             " WHERE id BETWEEN value ->> 0 AND value ->> 1)), 0) FROM json_each(?)",
@@ -305,8 +306,8 @@ class LocalRows:
 def symbol_phrase(name: str) -> str:
     """Return the phrase by which the keyword index finds the chunks that define `name`.
 
-    That is the words of the name; of one in camelCase the whole in lower case, which is indexed,
-    too, and which longer names do not hold.
+    It is the words of the name, or for a name in camelCase the whole in lower case, which is
+    indexed, too, and which longer names do not hold.
     """
     parts, _, whole = index_words(name).partition("\n")
     words = [whole] if whole == name.lower() else parts.replace("_", " ").split()

@@ -22,35 +22,35 @@ class Scoping:
     # A bare name
     implicit_self: bool = False  # may be a method of the class around it
     inherits_bare: bool = False  # may be what the classes around it inherit
-    members_of_classes: bool = False  # is a member only of these, or of a class that is imported
-    doubts_members: bool = False  # is one for sure only where its file is imported
-    files_are_classes: bool = False  # has all of another file but its classes as members
-    tells_members: bool = False  # is no method, and a function of another file is no member
+    members_of_classes: bool = False  # may be a member of these or of imported classes only
+    doubts_members: bool = False  # is surely a member only if the member's file is imported
+    files_are_classes: bool = False  # means only classes of other files: a file is a class itself
+    tells_members: bool = False  # is no method, and a name behind a dot no function of another file
     shares_folder: bool = False  # may be defined in a file of the same folder, without an import
-    shares_all: bool = False  # or in any file: an import names a namespace, and no file
-    names_all: bool = False  # is defined in its file, in one of its folder, or is imported
-    class_bodies: bool = False  # may be a member above in the body of its class itself
+    shares_all: bool = False  # may be defined in any file: imports name namespaces, not files
+    names_all: bool = False  # is defined in its file or folder, or is imported
+    class_bodies: bool = False  # in the body of a class itself, may be a member defined above
     namespaces: bool = False  # is of the namespace around it, or of one that is opened
 
     # A field, a constant of an enum
-    dotted_fields: bool = False  # is named behind a dot or in a literal only
-    loose_constants: bool = False  # is named without its enum, even outside of that
-    bare_constants: bool = False  # or in a label
-    calls_fields: bool = True  # may be what is called, and not a method
-    dotted_constants: bool = False  # stands behind its enum, nearly always
-    behind_enum: bool = False  # does so outside of that enum
-    opens_enums: bool = False  # but not in a file that imports the enum: `use Level::*`
+    dotted_fields: bool = False  # a field is named behind a dot or in a literal only
+    loose_constants: bool = False  # a constant is named without its enum, even outside of that
+    bare_constants: bool = False  # a constant is named without its enum in a label
+    calls_fields: bool = True  # a call may mean a field, and not a method
+    dotted_constants: bool = False  # a constant stands behind its enum, nearly always
+    behind_enum: bool = False  # a constant outside of its enum always stands behind it
+    opens_enums: bool = False  # except in a file that imports the enum: `use Level::*`
 
     whole_classes: bool = False  # one file has all members of a class
     types_variables: bool = False  # a variable is declared with its type before it
     imports_packages: bool = False  # an import names a class with its package, mostly a folder
-    imports_paths: bool = False  # or the path of a file, which may pass on what others define
+    imports_paths: bool = False  # or the path of a file, which may re-export what others define
     imports_tables: bool = False  # or the table of a file, under a name like that of the file
-    includes_files: bool = False  # or copies a file, whose name stands before no other then
-    module_paths: bool = False  # a module stands before a name without an import, and in files
+    includes_files: bool = False  # or copies a file, whose name then qualifies no other name
+    module_paths: bool = False  # files have inner modules, and a path needs no import
     untyped_objects: bool = False  # an object may have any function, under any name
-    behind_modules: Collection[str] = ()  # uses behind the module in which a file has a function
-    unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # kinds, by the use
+    behind_modules: Collection[str] = ()  # uses that name what an inner module has behind it only
+    unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # by use: kinds not meant
 
 
 _DEFAULT = Scoping()
@@ -185,5 +185,5 @@ _SCOPINGS = {
 
 
 def scoping_of(language: str) -> Scoping:
-    """Return the rules of `language`; those of no language in particular for one without names."""
+    """Return the rules of `language`, or the defaults for one that has no row."""
     return _SCOPINGS.get(language, _DEFAULT)

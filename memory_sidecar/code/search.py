@@ -46,10 +46,10 @@ from memory_sidecar.index.vectors import EmbedQuery, Vector
 from memory_sidecar.index.words import is_mostly_foreign, name_apart
 
 DEPTH = 90  # candidates that each arm contributes
-# Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
-# questions have words in 4,000 rows; beside vectors, 1,000 rank as well.
+# How many rows to score by BM25, about, at 1.5 µs each; the words that most rows hold are left out.
+# CoSQA's questions have words in 4,000 rows; beside vectors, scoring 1,000 ranks as well.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
-LEAST_CODE = 0.12  # of the candidates; where fewer are code, docs are what there is to ask
+LEAST_CODE = 0.12  # share of the candidates; if fewer are code, docs are no asides
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
 NO_HISTORY: Mapping[File, HistoryBoost] = {}
@@ -78,7 +78,7 @@ def search_code(
         candidates = _candidates(rows, distinct(vector.best(depth)), vector=vector)
         ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.cosine)
     else:
-        # By itself BM25 ranks better by what is rare in other projects, too.
+        # By itself, BM25 ranks better with the idf of all sources.
         keywords = rows.keywords(query.searched, everywhere=True).rarest(KEYWORD_ROWS[query.mode])
         words = rows.keyword_arm(keywords)
         candidates = _candidates(rows, distinct(words.best(depth)), keyword=words)
@@ -163,8 +163,8 @@ def _submit_search(
 ) -> Callable[[], SearchArm]:
     """Start a vector search in another thread; the function returned waits for its arm.
 
-    It searches by the mean of `embeddings`, which must have been submitted before this. Without any
-    that is an arm which knows no row.
+    It searches by the mean of `embeddings`, which must have been submitted before this. Without
+    embeddings, the arm knows no row.
     """
     if not embeddings:
         return lambda: SILENT
@@ -206,9 +206,9 @@ def related_chunks(
 ) -> list[CodeHit]:
     """Return the chunks of `rows` most similar to the one at a line; `score` is the cosine.
 
-    Compares the model's vectors if the chunk has one, else static vectors; a notice says which
-    while some are missing. Raises NotFound if no chunk holds the line, or the chunk has no vector.
-    `typed`: the path of its file, for a hint.
+    Compares the model's vectors if the chunk has one, else static vectors; while vectors of the
+    model are missing, a notice says which. Raises NotFound if no chunk holds the line, or the chunk
+    has no vector. `typed`: the path of its file, for a hint.
     """
     chunk = rows.chunk_at(at)
     if chunk is None:

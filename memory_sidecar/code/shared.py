@@ -63,7 +63,7 @@ class Team(Protocol):
     ) -> AbstractContextManager[CodeRows | None]:
         """Open the team's rows of `sources` overlaid by `local`; `None` if the team has none.
 
-        A notice tells how many files neither has, since the team has other versions by now.
+        A notice counts the files that neither has, because the team has other versions by now.
         Raises the errors in `WITHOUT_TEAM`.
         """
 
@@ -126,8 +126,8 @@ class Sharing:
     def publish(self, source: Source, *, by_force: bool, reporter: Reporter) -> Published:
         """Write the index of `source` to the team, and make this machine its indexer.
 
-        The source is updated first, which also builds files again that the team has in another
-        version: rows moved to the team before cannot be moved again. Raises UsageError without a
+        The source is updated first. That also rebuilds files of which the team has another version,
+        because rows moved to the team before cannot be moved again. Raises UsageError without a
         team or a repository; Conflict if another machine is the indexer, which it then remains.
         """
         if (shared := self.source(source)) is None:
@@ -135,7 +135,7 @@ class Sharing:
                 f"{source.name} has no git remote, or only a path, which others do not know",
                 hint="docs/team.md describes how a team shares an index",
             )
-        # First: what the team has of another branch only must be built before it can be moved.
+        # First, because files that the team has for another branch only must be built to be moved.
         if shared.claim(by_force=by_force):
             reporter.notice(
                 f"another model made the vectors of {source.name} at the team: all are made again"
@@ -149,18 +149,18 @@ class Sharing:
             )
             source = self._registry.publish(source.name)
         finally:
-            self.source(source)  # the team's link takes over how the source is registered now
+            self.source(source)  # tells the team's link how the source is registered now
         self._data.owner.watch(source)
         return published
 
     def keep_here(self, removed: Collection[Origin]) -> None:
-        """Index for the team no more what was `removed` from it; the next pass indexes it here."""
+        """Stop indexing for the team what was `removed` from it; the next pass indexes it here."""
         for each in self._registry.all():
             if origin_of(each.root) in removed:
                 self._registry.publish(each.name, publishes=False)
 
     def tell_problems(self, names: Collection[str], reporter: Reporter) -> None:
-        """Notice why what this machine indexed for the team of the sources `names` is not there."""
+        """Notice why what this machine indexed of the sources `names` did not reach the team."""
         for source in self._registry.all() if self.team is not None else ():
             shared = self.source(source) if source.name in names and source.publishes else None
             if shared is not None and shared.problem:
@@ -210,7 +210,7 @@ class Sharing:
     ) -> T:
         """Ask `question` of `local` rows overlaid on the team's rows of the same sources.
 
-        Of `local` rows alone if the team's database fails: see `_notice_local_only`.
+        If the team's database fails, `question` gets `local` alone: see `_notice_local_only`.
         """
         if self.team is None:
             names = local.wanted.sources or known_sources(local.connection)
@@ -238,7 +238,7 @@ class Sharing:
             return question(both or local)
 
     def refresh_outdated(self, source: Source) -> None:
-        """Build the files of `source` again of which the team has another version by now.
+        """Rebuild the files of `source` of which the team has another version by now.
 
         Runs in the thread of the owner. Local rows then mask those of the team where files differ.
         """

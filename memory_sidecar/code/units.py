@@ -1,4 +1,4 @@
-"""Tells what the files of C and C++ share: a prototype is one with its definition elsewhere."""
+"""Tells what files of C and C++ share: a prototype and its definition elsewhere are one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memory_sidecar.code.graph import Defined, Graph
 
 
 def is_file_local(defined: Defined) -> bool:
-    """Whether a source file of C or C++ alone sees it: what is static there, and no type."""
+    """Whether only its source file of C or C++ sees it: a static, a macro, a constant, a field."""
     is_static = defined.kind in ("function", "variable") and defined.signature.startswith("static ")
     is_header = defined.at.file.path.rpartition(".")[2].startswith(("h", "i"))  # or `.inc`
     is_seen_here = is_static or defined.kind in ("macro", "constant", "field")

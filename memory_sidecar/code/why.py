@@ -35,7 +35,10 @@ from memory_sidecar.index.report import VectorCounts
 
 
 def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
-    """Explain an absolute `path` in no source; `check_root` raises PathRefused for what is none."""
+    """Explain an absolute `path` in no source.
+
+    `check_root` raises PathRefused for a folder that cannot be a source.
+    """
     absolute = path.as_posix()
     if not os.path.lexists(path):
         if closed := _unsearchable_above(path):
@@ -51,7 +54,7 @@ def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
 
 
 def project_around(folder: Path) -> Path:
-    """Return the top of the repository around `folder`; else, or where that is home, `folder`."""
+    """Return the top of the repository around `folder`; `folder` if that is none or holds home."""
     top = repository_top(folder)
     return folder if top is None or _holds_home(top) else top
 
@@ -169,7 +172,7 @@ def _why_known(
 
 
 def how_to_include(rule: Rule | None, root: Path) -> str:
-    """Return a hint how to have indexed what `rule` ignores in the source at `root`."""
+    """Return a hint how to include what `rule` ignores in the source at `root`."""
     if rule is None:
         return "`git check-ignore -v PATH` tells which"
     if rule.file == BUILT_IN:

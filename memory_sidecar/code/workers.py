@@ -3,8 +3,8 @@
 Parsing holds the GIL, so a second thread gains nothing (4,634 chunks a second against 4,600), and
 contends with the thread that writes. With processes, indexing is 1.9 times as fast on two cores
 (3,130 chunks a second over Django, 1,650 without). A grammar that crashes on a file also ends only
-a worker. If the system lets no process start, this process builds. To build here, too, while the
-processes start gains nothing (3.07 s instead of 3.03 for 3,400 chunks).
+a worker. If the system lets no process start, this process builds. Building in this process, too,
+while the others start gains nothing (3.07 s instead of 3.03 for 3,400 chunks).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Workers:
             built = future.result().pop(file.path)
         except CancelledError:  # by `close`
             raise
-        except Exception:  # the process crashed, or a fault of ours, over one file of the group
+        except Exception:  # one file of the group crashed the process, or met a fault of ours
             built = self._build_isolated(file)
         if isinstance(built, BuildError):
             raise built
