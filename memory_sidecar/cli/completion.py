@@ -53,7 +53,7 @@ def completion() -> None:
 @_shell
 @with_data_dir
 def install(call: Call, shell: str | None) -> Installed:
-    """Write the script where the SHELL looks for it; yours where none is named."""
+    """Write the script where SHELL, by default yours, looks for it."""
     shell = shell or _user_shell(call)
     path = script_path(call, shell)
     with named_errors(path):

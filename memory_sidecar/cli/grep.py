@@ -41,7 +41,7 @@ def grep(
 
     PATTERN is code in which `$X` stands for any one node (the same name again for the same text),
     `$_` for any and `$$$` for any number of neighbours: 'open($FILE, $$$)', 'def $F($$$): $$$'.
-    What it does not mention the code may have: comments, types, modifiers, decorators, base
+    The code may have more than it mentions: comments, types, modifiers, decorators, base
     classes. In parentheses it may also be a tree-sitter query: '(try_statement) @match'.
 
     Looks below the working directory, or at each PATH.

@@ -61,8 +61,8 @@ def index(
     Without a PATH, every registered source. Files are never written to; ignored, binary,
     generated and very large ones are left out, each with its reason (`status --skipped`).
 
-    An ADDRESS of git (`https://…`, `git@…`) is cloned into the data directory, and fetched anew
-    each time, as it is where every source is indexed.
+    The repository at a git ADDRESS (`https://…`, `git@…`) is cloned into the data directory. To
+    name it again, or to index every source, fetches what is new.
     """
     call.reporter.progress("looking", 0, 0)
     require_kind(paths, branch=branch, force=force)

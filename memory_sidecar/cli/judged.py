@@ -61,7 +61,7 @@ def list_judged(call: Call) -> list[JudgedQuestion]:
 @click.argument("place", required=False)
 @with_data_dir
 def remove(call: Call, *, question: str, place: str | None) -> list[JudgedQuestion]:
-    """Take back that PLACE, as `judged list` shows it, or anything answers QUESTION.
+    """Take back that PLACE, as `judged list` shows it, answers QUESTION; by default, every place.
 
     Shows the questions that are left.
     """

@@ -120,7 +120,7 @@ def _show(call: Call, found: list[M], wanted: MemoryFilter) -> list[M]:
 def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
     """Print the memory at PATH, as `query` and `list` name it. Its `.md` may be left out.
 
-    The first letters suffice where they are of one memory alone. An atom of a dense-context root
+    The first letters suffice if only one memory begins with them. An atom of a dense-context root
     is also found by its id: EXP-042, or shop/EXP-042.
 
     The read is counted: what is used fades more slowly.

@@ -33,16 +33,16 @@ from memory_sidecar.core.results import pluralize
     metavar="N",
     help="Length in tokens of about four characters.",
 )
-@click.option("--around", metavar="FILE|QUERY", help="Only what the code around there leads to.")
+@click.option("--around", metavar="FILE|QUERY", help="Only what the code around there depends on.")
 @with_sources
 @with_all
 @with_call
 def show_map(
     call: Call, *, max_tokens: int, around: str | None, sources: tuple[str, ...], everywhere: bool
 ) -> list[MapEntry]:
-    """Show what is central in the project: the signatures that most of it leads to.
+    """Show what is central in the project: the signatures that most of it depends on.
 
-    With --around, what a file, or the files that answer a question, lead to; for a question also
+    With --around, what a file depends on, or the files that answer a question; for a question also
     what these define.
     """
     around = around and without_lines(call, around)

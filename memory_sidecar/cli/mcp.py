@@ -27,10 +27,10 @@ from memory_sidecar.memories.names import check_agent
 @with_data_dir
 @with_agent_name
 def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: bool) -> None:
-    """Be an MCP server on standard input and output, for the one client that started this.
+    """Serve the client that started this over MCP, on standard input and output.
 
-    A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. All that
-    a client may see is decided here, none of it by the agent.
+    A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. These
+    options decide what the client may see; the agent cannot.
     """
     with IMPORTING:  # takes a second, which other commands need not wait
         from memory_sidecar.mcp.caller import Caller, Toolset

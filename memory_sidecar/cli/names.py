@@ -118,7 +118,7 @@ def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[Refer
 def callers(
     call: Call, *, name: str, depth: int, within: CodeFilter, top_k: int
 ) -> list[ReferenceHit]:
-    """Show what calls NAME, or what stands at FILE:LINE."""
+    """Show what calls NAME, or the code at FILE:LINE."""
     ask = partial(navigation.callers, depth=depth)
     return show_references(call, _ask_graph(call, ask, name, within, top_k), verb="calls")
 
@@ -127,7 +127,7 @@ def callers(
 @click.argument("name")
 @with_filter
 def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[DefinitionHit]:
-    """Show what NAME, or what stands at FILE:LINE, calls of what is indexed with it."""
+    """Show what NAME, or the code at FILE:LINE, calls, as far as that is indexed."""
     return _show_definitions(call, _ask_graph(call, navigation.callees, name, within, top_k))
 
 
@@ -153,7 +153,7 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
 @click.argument("place", metavar="FILE:LINE")
 @partial(with_filter, top_k=MOST_RELATED)
 def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[CodeHit]:
-    """Show the code that is most like what stands at FILE:LINE, the likest first."""
+    """Show the code that is most like what stands at FILE:LINE, the most similar first."""
     parsed = parse_place(place)
     if parsed is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")

@@ -63,7 +63,7 @@ def query(
 ) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
-    In a source, what was made in other ones comes a little later; --project wants that of one
+    In a source, memories made in other ones rank a little lower; --project asks for those of one
     alone. What is expired or superseded is left out unless asked for.
     """
     asked = MemoryQuery(

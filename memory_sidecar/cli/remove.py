@@ -23,7 +23,7 @@ from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 @click.option("--for-good", is_flag=True, help="Delete it, leaving nothing to restore.")
 @with_agent
 def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> Removed:
-    """Take the memory at PATH away, into the archive."""
+    """Move the memory at PATH into the archive."""
     removed = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
     command = f"`memory-sidecar restore {shlex.quote(removed.path)}`"
     back = call.hint(f"; {command} brings it back") if removed.batch else ""

@@ -37,10 +37,10 @@ class StoppedDaemon:
 )
 @with_data_dir
 def serve(call: Call, replace: bool, log_level: str | None) -> None:
-    """Be the daemon, in the foreground, and log to standard error.
+    """Run the daemon in the foreground, and log to standard error.
 
-    There is no need to: the first command starts a daemon in the background. It is for service
-    managers, and for watching what happens.
+    You need not: the first command starts a daemon in the background. This is for service managers,
+    and for watching what happens.
     """
     data_dir = str(call.chosen_data_dir.root)
     if log_level and not replace and _set_log_level(data_dir, call, log_level):
@@ -68,7 +68,7 @@ def _set_log_level(data_dir: str, call: Call, log_level: str) -> bool:
 def stop(call: Call) -> StoppedDaemon:
     """Stop the daemon once it has finished what runs. The next command starts one again.
 
-    It has some seconds for that. What it has committed stays, whatever it leaves behind.
+    It gets some seconds for that. What is committed stays, even if something is left unfinished.
     """
     data_dir = str(call.chosen_data_dir.root)
     ended = end_daemon(data_dir, call.environ)

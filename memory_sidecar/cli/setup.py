@@ -44,7 +44,7 @@ class SetUp:
 def setup(
     call: Call, *, agents: tuple[str, ...], undo: bool, dry_run: bool, yes: bool, owner: str | None
 ) -> SetUp:
-    """Have coding agents know memory-sidecar: MCP server, skills and hooks.
+    """Tell coding agents of memory-sidecar: its MCP server, skills and hooks.
 
     AGENT is any of claude, codex, cursor, opencode, vscode, gemini, windsurf and zed; by default
     every one that is installed. Shows what it changes in which file, and asks before it writes.

@@ -104,9 +104,9 @@ def _agents_with_directories(call: Call) -> Iterator[str]:
 @click.option("--agent", metavar="A", help="A knowledge directory of this agent.")
 @with_call
 def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | list[Source]:
-    """Forget each source NAME and its index. Files stay as they are, but for a clone of ours.
+    """Forget each source NAME and its index. Your files stay; a clone that `index` made is deleted.
 
-    Where one of several is unknown, none is forgotten. The JSON of several is an array.
+    If one of several is unknown, none is forgotten. The JSON of several is an array.
     """
     registry, forget = call.codebase.registry, call.codebase.remove
     if agent is not None:
@@ -123,9 +123,9 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @with_call
 def update(call: Call, names: tuple[str, ...]) -> IndexReport:
-    """Index what changed in each source NAME, by default in all; what is a clone is fetched first.
+    """Index what changed in each source NAME, by default in all; clones are fetched first.
 
-    One that cannot be fetched stays as it was, and is named.
+    A clone that cannot be fetched stays as it was, and is named.
     """
     call.reporter.progress("looking", 0, 0)
     registry = call.codebase.registry
@@ -143,11 +143,11 @@ def update(call: Call, names: tuple[str, ...]) -> IndexReport:
 @click.option("--take", is_flag=True, help="Even if another machine indexes it for the team.")
 @with_call
 def publish(call: Call, name: str | None, take: bool) -> Published:
-    """Give the team's database what is indexed of the source NAME, or of the one around here.
+    """Move what is indexed of the source NAME, or of the one you are in, to the team's database.
 
-    Nothing is embedded again. From then on this machine indexes it for the team: its rows lie there
-    and leave this machine, each save goes up as it is indexed. The others lay their own changes
-    over it. `database` names the team's database.
+    Nothing is embedded again. From then on this machine indexes the source for the team, and each
+    save is uploaded as it is indexed. The others' own changes hide what they replace. The setting
+    `database` names the team's database.
     """
     codebase = call.codebase
     found = (
@@ -166,7 +166,7 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_call
 def prune(call: Call, yes: bool) -> list[Source]:
-    """Forget the sources whose folder is gone. One on a disk that is away counts as gone, too."""
+    """Forget the sources whose folder is gone, as is one on a disk that is not mounted."""
     gone = call.codebase.missing_sources()
     if gone and not yes:
         missing = (visible_line(f"gone: {each.name}: {each.root}") for each in call.mask(gone))
@@ -183,7 +183,7 @@ def prune(call: Call, yes: bool) -> list[Source]:
 @force_option
 @with_call
 def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> SourceMoved:
-    """Have the source OLD, a name or a folder, mean the folder PATH: its files have moved there.
+    """Point the source OLD, a name or a folder, at the folder PATH, where its files are now.
 
     What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
     """

@@ -64,7 +64,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     """Stop every daemon and take back the service, agents' settings, skills and completion.
 
     What was learnt stays, unless --data is given: that deletes the data directory in use and your
-    settings, for good. The program goes the way it came, by pip, pipx or uv.
+    settings, for good. Remove the program itself by what installed it: pip, pipx or uv.
     """
     undos = [_undo_service(call), *_undo_daemons(call), _undo_setup(call), *_undo_completion(call)]
     data_dir = call.chosen_data_dir

@@ -88,7 +88,7 @@ def _show_model(call: Call, *more: str) -> Model:
 def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     """Print the vector of TEXT, 384 numbers as a JSON array.
 
-    With `-`, one array for each line of standard input, one a line.
+    With `-`, print one array a line, for each line of standard input.
     """
     if not texts:
         raise UsageError("no TEXT to embed", hint="name one, or `-` for standard input")
@@ -118,7 +118,7 @@ def _split_lines(text: str) -> list[str]:
 @click.option("--remove", is_flag=True, help="Stop trusting PATH.")
 @with_data_dir
 def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted:
-    """Have the `data/memory` and `memory-sidecar.toml` of the folder PATH count, as your own would.
+    """Use the `data/memory` and `memory-sidecar.toml` in the folder PATH as if they were your own.
 
     By default the folder you are in. Such settings may name programs to run: trust what you have
     read. Folders inside of PATH are not trusted with it.
@@ -165,7 +165,7 @@ def list_skills(call: Call) -> list[Skill]:
 def install(call: Call, folder: str, force: bool) -> list[Skill]:
     """Copy the skills into DIR, where an agent looks for them: `.claude/skills`, `.agents/skills`.
 
-    Skills that are there and say something else are left alone, and so are then all others.
+    If a skill that is there says something else, none is copied.
     """
     return _show_skills(call, install_skills(call.path(folder), force=force))
 

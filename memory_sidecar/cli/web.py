@@ -54,7 +54,7 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
     """Look at memories, searches, sessions and the index in a browser.
 
     The daemon serves the page on this machine's own address, to browsers that open the printed
-    one, and ends it half an hour after it was looked at last. With --no-daemon this command serves
+    one, and ends half an hour after its last use. With --no-daemon this command serves
     it, until interrupted.
     """
     if stops:

@@ -104,9 +104,9 @@ class DefinitionHit(DefinitionPlace):
 
 @dataclass(frozen=True, slots=True)
 class MapEntry(DefinitionPlace):
-    """A definition that much of its source leads to."""
+    """A definition that much of its source depends on."""
 
-    score: Annotated[float, about("its share of all that leads to definitions: PageRank")]
+    score: Annotated[float, about("its share of all that depends on definitions: PageRank")]
 
 
 @dataclass(frozen=True, slots=True)

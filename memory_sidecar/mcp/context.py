@@ -174,7 +174,7 @@ class CountedReads(Answer):
 
 
 def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> CountedReads:
-    """Count that you read these files, where no hook of yours does."""
+    """Count that you read these files, if no hook does."""
     root = _context(caller).root
     paths = [Path(root.path, path) for path in asked.paths]
     reads = accesses_of_paths(paths, tool="count_reads", only=root)

@@ -204,7 +204,7 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
 
 
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
-    """The signatures that most of a project leads to: what to know of it first."""
+    """The signatures that most of a project depends on: what to know of it first."""
     within = _source_filter(caller, asked.source, report)
     weights, is_question = _weights(caller, asked, within, report) if asked.around else ({}, False)
     sources = _around(within, (source for source, _ in weights)).sources
