@@ -30,7 +30,7 @@ NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
 TRUST_COMMAND = "trust"
-DAEMON_COMMANDS = ("embed", "web")  # even without data: it holds the model, and serves the page
+DAEMON_COMMANDS = ("embed", "web")  # even without data: the daemon has the model, serves the page
 # Commands that run in this process: they manage daemons, the installation or trust, and `team` may
 # use another database or role than the daemon does.
 OWN_COMMANDS = frozenset(
@@ -122,10 +122,10 @@ def _run_in_daemon(request: Frame, data_dir: str, *, may_start: bool) -> int:
 def _check_new_data_dir(arguments: list[str], options: list[str], command: str) -> int | str | None:
     """Check a data directory that does not exist yet, and note if the command creates it.
 
-    Returns an exit status if only an option names it and the command would only read: it seems
+    Returns an exit status if an option names it and the command would only read: the name seems
     mistyped. Returns ALONE if the environment names it and the command would only read: a host may
-    ask before anything is stored, and needs no folder and no daemon for that, but for a few.
-    Otherwise `None`.
+    ask before anything is stored, which takes neither a folder nor, except for DAEMON_COMMANDS, a
+    daemon. Returns `None` otherwise.
     """
     option = data_dir_option(arguments)
     named = option or os.environ.get(DATA_DIR_VARIABLE)
@@ -175,7 +175,7 @@ def _start(data_dir: str) -> Link | None:
 
 def _relay_mcp(request: Frame, data_dir: str) -> int:
     """Relay an MCP conversation between the host and the daemon until the host ends it."""
-    import memory_sidecar.daemon.start  # noqa: F401  of our build: an upgrade replaces it on disk
+    import memory_sidecar.daemon.start  # noqa: F401  now: an upgrade replaces it on disk
     from memory_sidecar.daemon.pump import Pump
 
     arguments = request["arguments"]
@@ -218,7 +218,7 @@ def _run_request(link: Link, request: Frame, data_dir: str) -> int | str:
     try:
         try:
             link.send(request)
-        except ConnectionError:  # the daemon ended before it had all of it, so it runs none of it
+        except ConnectionError:  # the daemon ended before it had the whole request: it runs nothing
             return REFUSED
         return _handle_frames(link)
     except KeyboardInterrupt:

@@ -1,10 +1,10 @@
 """Where the daemon of a data directory listens: `unix:PATH`, or on Windows `tcp:PORT:TOKEN`.
 
 A running daemon has its address in `state/daemon.json`. Any user may have put that file there, so
-on Unix it counts only where it names a socket of ours in a folder that no other user can enter. The
-path can also be computed, so that systemd can listen before there is a daemon. It is short however
-long the data directory's name is, since systems allow about a hundred bytes. Imports next to
-nothing, because the thin client uses it.
+on Unix it counts only if it names a socket in a folder of ours that no other user can enter. The
+socket's path can also be computed, so that systemd can listen before there is a daemon. It is
+short, however long the path of the data directory, since systems allow about a hundred bytes.
+Imports next to nothing, because the thin client uses it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_address(data_dir: str) -> str | None:
 
 
 def read_announcement(data_dir: str) -> tuple[str, object] | None:
-    """Return the address as `read_address` does, and the number of the daemon's process."""
+    """Return the address as `read_address` does, and the pid of the daemon."""
     try:
         fd = os.open(state_file(data_dir, "daemon.json"), os.O_RDONLY | SAFELY)
     except (OSError, ValueError):  # ValueError: a NUL in the path
@@ -90,7 +90,7 @@ def socket_paths(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def is_private(path: str) -> bool:
-    """Whether the folder of `path` is this user's, is no link, and is closed to all others."""
+    """Whether the folder of `path` is this user's, not a link, and closed to all others."""
     try:
         found = os.lstat(os.path.dirname(path))
     except (OSError, ValueError):

@@ -110,7 +110,7 @@ class Exchange:
                     raise ProtocolError("not base64") from error
 
     def cancel(self, *, is_gone: bool = False) -> None:
-        """Interrupt the command at its next read or write. `is_gone`: its client is."""
+        """Interrupt the command at its next read or write. `is_gone`: its client has gone."""
         self._is_gone |= is_gone
         self.cancelled.set()
         self._input.put(None)

@@ -53,9 +53,9 @@ def take_lock(data_dir: str) -> ProcessLock | None:
 def host(
     application: Application, *, data_dir: str, lock: ProcessLock, environ: Mapping[str, str]
 ) -> bool:
-    """Serve `application` until a signal or a client asks to stop, or a next daemon should go on.
+    """Serve `application` until a signal or a client asks to stop, or a new daemon is due.
 
-    Returns whether one should: the code was replaced on disk, or a fresh process takes less memory.
+    Returns whether one is: the code was replaced on disk, or a fresh process takes less memory.
     """
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
@@ -172,7 +172,7 @@ def _stop_on_signals(server: Server) -> None:
 
 
 async def _hand_over(server: Server) -> None:
-    """Stop the server once a next daemon should go on."""
+    """Stop the server once a new daemon should take over."""
     while not (reason := server.reason_to_hand_over):
         await asyncio.sleep(IN_PLACE_CHECK_S)
     _log.info(reason)
@@ -181,7 +181,7 @@ async def _hand_over(server: Server) -> None:
 
 
 async def _stop_when_unused(server: Server, application: Application) -> None:
-    """Stop the server when the daemon has been useless for a while, as one started by mistake."""
+    """Stop the server when the daemon has been of no use for a while: it was started by mistake."""
     while not application.may_end(idle_s=server.idle_s):
         await asyncio.sleep(IN_PLACE_CHECK_S)
     _log.info("nothing to keep, and no client for a while")

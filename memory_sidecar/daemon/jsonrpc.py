@@ -1,4 +1,4 @@
-"""What forwarding JSON-RPC takes: the length and the id of each line.
+"""What forwarding JSON-RPC needs to know of each line: its length and its id.
 
 A client waits for an answer with the id of its request, so the id is found even in a line that is
 refused: if the line cannot be parsed, among the members that clients write first or last. Imports
@@ -20,7 +20,7 @@ _LAST = rb"[,{]%s(?:,%s)*\}\s*\Z" % (_ID, _NAMED)
 
 
 class IncomingLine:
-    """A line while it is received. Of one that is too long only the two ends are kept."""
+    """A line while it is received. If it gets too long, only its two ends are kept."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -50,7 +50,7 @@ class IncomingLine:
 def valid_id(value: object) -> str | int | None:
     """Return `value` if it can be the id of a request, else `None`.
 
-    A text with half of a character, or what stands for one, cannot: no answer could have it.
+    A text with half of a surrogate pair, or with U+FFFD, cannot: no answer could repeat it.
     """
     if isinstance(value, str):
         whole = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
@@ -61,7 +61,7 @@ def valid_id(value: object) -> str | int | None:
 def find_id(line: bytes) -> str | int | None:
     """Search the unparsable `line` for the id of its request; `None` if there is none.
 
-    A client's answer has no method, and its id is one of ours: it does not count.
+    A line without a method is a client's answer, whose id is one of ours: that does not count.
     """
     import re  # takes 10 ms, and hardly any conversation needs it
 

@@ -49,7 +49,7 @@ def read_part(fd: int, at_most: int = INPUT_BYTES) -> bytes:
     while True:
         try:
             return os.read(fd, at_most)
-        except BlockingIOError:  # as the program that started this one may have set the pipe
+        except BlockingIOError:  # the program that started this one made the pipe non-blocking
             import select
 
             select.select([fd], [], [])
@@ -75,8 +75,8 @@ def write_whole(fd: int, data: bytes) -> None:
 def write_text(fd: int, text: str) -> None:
     """Write `text` as UTF-8 to standard output or error.
 
-    What was closed at the start takes nothing: its number may now be the daemon's socket. Raises
-    OutputClosed for standard output alone: where notes and errors are lost, the exit status tells.
+    A stream that was closed at the start takes nothing: its number may now be the daemon's socket.
+    Raises OutputClosed for standard output alone: if errors are lost, the exit status tells.
     """
     if (sys.stdout if fd == 1 else sys.stderr) is not None:
         try:
@@ -91,8 +91,8 @@ def write_text(fd: int, text: str) -> None:
 def end(status: int) -> NoReturn:
     """End this process without the finalization of Python, which threads of CocoIndex outlive.
 
-    One that comes to run Python's code then is unwound while it holds Python's objects: one process
-    in thousands crashed.
+    A thread that runs Python code after that is unwound while it holds Python objects, which
+    crashed one process in thousands.
     """
     try:
         sys.stdout.flush()
@@ -140,7 +140,7 @@ class Link:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the daemon is older than its code on disk, or ours is, so must be replaced."""
+        """Whether the daemon is older than its code on disk or than ours, so must be replaced."""
         return (
             self._is_replaced
             or self.protocol < PROTOCOL
@@ -255,8 +255,8 @@ def _check_peer(connected: socket.socket) -> None:
 def _version_on_disk() -> str:
     """Return the version that a daemon started now would have, or ours if that cannot be read.
 
-    The process of an MCP server lives on after an older version was installed: it would replace
-    the daemon again and again by one of that version.
+    An MCP server's process lives on after an older version was installed. By its own version alone
+    it would replace the daemon again and again, each time by one of the older version.
     """
     try:
         with open(memory_sidecar.__file__, encoding="utf-8") as file:

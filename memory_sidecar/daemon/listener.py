@@ -94,10 +94,10 @@ class Listener:
 
 
 def _is_reached_at(path: str) -> bool:
-    """Whether who connects to `path` reaches a socket that listens."""
+    """Whether a client that connects to `path` reaches a listening socket."""
     with socket.socket(socket.AF_UNIX) as client:
         client.setblocking(False)
-        return client.connect_ex(path) in (0, errno.EAGAIN)  # EAGAIN: behind many others
+        return client.connect_ex(path) in (0, errno.EAGAIN)  # EAGAIN: its backlog is full
 
 
 def _listen(path: Path) -> socket.socket:

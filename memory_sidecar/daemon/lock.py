@@ -1,4 +1,4 @@
-"""A lock that the system takes back when its holder dies, however that happens.
+"""A lock that the system releases when its holder dies, however that happens.
 
 Child processes do not inherit it: the file is closed when another program is executed.
 """
@@ -19,7 +19,7 @@ else:
     import fcntl
 
 _LOCKED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # by another process
-CLOCK_STEP_S = 2.0  # a corrected clock may move the start of a process by so much
+CLOCK_STEP_S = 2.0  # setting the clock may move the start of a process by so much
 _NAME_AT = 1  # Windows locks the first byte, and lets no process read it
 _NAME_BYTES = 100
 
@@ -122,7 +122,7 @@ def find_holder(path: str) -> Holder | None:
 def read_signature(path: str) -> Holder | None:
     """Return the process that signed the lock `path` last; `None` if none is known.
 
-    It may have ended, or not be known to this system: one in another container, for example.
+    The process may have ended, or be unknown to this system, for example in another container.
     """
     try:
         fd = os.open(path, os.O_RDONLY | SAFELY)

@@ -31,8 +31,8 @@ class OwnCode:
     def is_replaced(self) -> bool:
         """Whether any module has changed since.
 
-        Notices at once what came, went or was renamed; what was written in place, as some editors
-        do, within LOOK_EVERY_S.
+        New, removed and renamed files are noticed at once; files that were written in place, as
+        some editors do, within LOOK_EVERY_S.
         """
         if not self._is_replaced and (self._is_due or self._has_moved):
             self._look()
@@ -42,7 +42,7 @@ class OwnCode:
     def is_replaced_whole(self) -> bool:
         """Whether it is replaced, and no module has changed any more for LOOK_EVERY_S.
 
-        An idle process may ask every second: what is written in place is left to `is_replaced`.
+        An idle process may ask every second: files written in place are left to `is_replaced`.
         """
         if self._is_due if self._is_replaced else self._has_moved:
             self._look()
@@ -65,7 +65,7 @@ class OwnCode:
         self._looked_at = time.monotonic()
 
     def _folder_times(self) -> dict[Path, int]:
-        """Return the mtime of each folder in ns; of those that are gone, none. Takes 0.1 ms."""
+        """Return the mtime in ns of each folder that still exists. Takes 0.1 ms."""
         found = {}
         for folder in self._folders:
             with suppress(OSError):
@@ -76,7 +76,7 @@ class OwnCode:
 def _stamps(folder: str) -> set[tuple[str, int, int]]:
     """Return path, size and mtime of each module below `folder`. Takes two milliseconds."""
     found = set()
-    # An entry, or all of it, is being replaced, or was removed, as by an upgrade to another Python.
+    # An entry or the whole folder may be gone, as while an upgrade replaces it.
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):

@@ -64,7 +64,7 @@ class Pump:
         self._request = request
         self._link: Link | None = None
         self._sending = threading.Lock()
-        self._printing = threading.RLock()  # also held until what was answered is noted
+        self._printing = threading.RLock()  # also held until an answered request is noted
         self._waiting: set[str | int | None] = set()  # ids of requests without an answer
         self._opening: list[bytes] = []  # the lines `initialize` and `initialized`, once received
         self._opened_by: str | int | None = None  # the id of `initialize`
@@ -127,7 +127,7 @@ class Pump:
     def _forward(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
         """Send `line` to the daemon, or to the next one if the connection is lost.
 
-        None is started for what needs no answer of a daemon.
+        No daemon is started for a message that needs no answer from one.
         """
         for _ in range(2):
             if self._link is None and (asked is None or message["method"] == "ping"):

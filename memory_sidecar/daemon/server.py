@@ -77,7 +77,7 @@ class Application(Protocol):
 
     @property
     def is_worn(self) -> bool:
-        """Whether a fresh process would take less memory, and nothing is lost by a change to it."""
+        """Whether a fresh process would take less memory, and replacing this one loses nothing."""
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         """Run one request in a thread of its own; returns its exit status.
@@ -118,7 +118,7 @@ class Server:
         self._kept_open: set[asyncio.StreamWriter] = set()  # clients that asked to stop
         self._left_at_s = time.monotonic()  # when the last client hung up
         self._stopping = asyncio.Event()
-        self.is_handing_over = False  # whether a next daemon is to go on
+        self.is_handing_over = False  # whether a new daemon is to take over
 
     def stop(self) -> None:
         """Refuse new requests and finish the running ones; `run` returns after that."""
@@ -133,10 +133,10 @@ class Server:
 
     @property
     def reason_to_hand_over(self) -> str:
-        """Why a next daemon should go on, "" if none should.
+        """Why a new daemon should take over, "" if none should.
 
-        Not while a client waits for an answer, and for less memory not while one is connected: a
-        fresh process answers its first MCP request in 3 s instead of 0.5.
+        None should while a client waits for an answer; nor, only to save memory, while a client is
+        connected: a fresh process answers its first MCP request in 3 s instead of 0.5.
         """
         kinds = {self._application.kind_of(exchange.request) for exchange in self._running}
         if self.is_stopping:

@@ -1,9 +1,10 @@
 """Starts the daemon of a data directory and waits until it answers, or ends it.
 
-Any number of clients may try at once: one at a time has the turn to start a process, and if others
-start one, the daemon's own lock lets only one of those live. An older daemon is replaced, however
-it was started, by who has the turn: the client that had it before has met the one that it started,
-or two versions would end each other's for ever. One that is ending is waited for.
+Any number of clients may try at once. One client at a time has the turn to start a process; if
+others start one, the daemon's own lock lets only one of those live. The client with the turn also
+replaces an older daemon, however that was started. It gets the turn only after the client before
+it has connected to the daemon that it started: else clients of two versions would end each other's
+daemons for ever. A daemon that is ending is waited for.
 
 A daemon that is asked to stop finishes its running requests, and exits after `ENDS_WITHIN_S` even
 if some are left. One that does not, because it hangs or is suspended, is killed: its commits stay.
@@ -30,7 +31,7 @@ from memory_sidecar.daemon.protocol import EXIT_FAILED
 
 ENDS_WITHIN_S = 8.0  # after it was asked to stop
 END_TIMEOUT_S = 9.0  # until it is killed
-TURN_S = END_TIMEOUT_S + 3.0  # a client that has the turn says so sooner again, or is suspended
+TURN_S = END_TIMEOUT_S + 3.0  # a client renews its turn more often than this, unless suspended
 _ANSWER_S = 3.0  # a healthy daemon greets within milliseconds
 _KILL_S = 1.0
 _END_POLL_S = 0.02
@@ -57,7 +58,7 @@ def start_daemon(
     """Connect to the daemon of `data_dir`, starting it if necessary.
 
     Returns `None` if its state or socket cannot be created, or if it runs out of reach. `say` is
-    called in the latter case, when another process is waited for, and with `says_starting` when
+    called in the latter case, while another process is waited for and, with `says_starting`, while
     ours is. Raises DaemonUnreachable with the end of the log, or if this installation is gone.
     """
     if _is_out_of_reach(data_dir):
@@ -69,7 +70,7 @@ def start_daemon(
     except OSError as error:  # the folder or the lock cannot be created
         if os.access(sys.executable, os.X_OK):
             return None
-        raise DaemonUnreachable(  # to a process that lives on, as that of an MCP server
+        raise DaemonUnreachable(  # this process lives on, as that of an MCP server does
             f"{sys.executable} was removed or moved, so no daemon can be started",
             hint="install memory-sidecar again, and start this process again",
         ) from error
@@ -117,9 +118,9 @@ def _start(
 
 
 class _Turn(ProcessLock):
-    """The turn to start a daemon, which passes on from a client that is suspended while it has it.
+    """The turn to start a daemon, which passes on if the client that has it is suspended.
 
-    Who has the turn keeps the file's time of change new. By that, one client at a time goes on.
+    The client with the turn keeps the file's mtime fresh, so that one client at a time proceeds.
     """
 
     def __init__(self, path: str) -> None:
@@ -127,7 +128,7 @@ class _Turn(ProcessLock):
         self._has_passed_on = False  # to this client, though another one has the lock
 
     def take(self, waited_s: float) -> bool:
-        """Return whether this client, which has waited for `waited_s`, has it. Raises OSError."""
+        """Return whether this client, which has waited for `waited_s`, has the turn."""
         if not self.acquire() and not self._has_passed_on:
             self._has_passed_on = waited_s > TURN_S and self._is_held_up
             if not self._has_passed_on:
@@ -147,8 +148,8 @@ def _is_out_of_reach(data_dir: str) -> bool:
     """
     lock = state_file(data_dir, "daemon.lock")
     announced, signed = read_announcement(data_dir), read_signature(lock)
-    # One that is starting has signed the lock, but not announced its address yet; one that ends
-    # removes what it announced, then its socket, then it releases the lock.
+    # A starting daemon signs the lock before it announces its address. An ending one removes its
+    # announcement, then its socket, and then releases the lock.
     if announced is None or signed is None or announced[1] != signed.pid:
         return False
     try:
@@ -259,7 +260,7 @@ def end_daemon(
             link = which or find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
             which = None
             if link is not None and running is not None and link.pid != running.pid:
-                link.close()  # that one is new: only the process of the other has not ended yet
+                link.close()  # that daemon is new: the old one has released its lock, and is ending
                 return Ended(running.pid)
             if link is not None and _ask_to_end(link, deadline) and running is None:
                 return Ended(link.pid)
