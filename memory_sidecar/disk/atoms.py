@@ -19,8 +19,8 @@ from enum import StrEnum
 from memory_sidecar.core.times import parse_time
 
 # Of atoms, and of all other memories.
-HOT_REFS = 5  # reads from which on one is hot
-COLD_AFTER = timedelta(days=14)  # the age from which on one that was never read is cold
+HOT_REFS = 5  # one that was read so often is hot
+COLD_AFTER = timedelta(days=14)  # one that is older and was never read is cold
 GENERATED_LIST = re.compile(
     r"<!-- context:(\w+) -->(?:(?!<!-- context:).)*?<!-- /context:\1 -->", re.DOTALL
 )
@@ -90,7 +90,7 @@ STANDINGS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class AtomId:
-    """The id of an atom, as `EXP-012b`: kind, number, and for experiments optionally a letter."""
+    """The id of an atom, as `EXP-012b`: kind, number and, for experiments only, maybe a letter."""
 
     kind: AtomKind
     number: int
@@ -158,9 +158,9 @@ def is_atom_path(path: str) -> bool:
 
 
 def project_folder(path: str) -> str | None:
-    """Return the folder of the project that the page at `path` lies in, None for a page of none.
+    """Return the folder of the project that the page at `path` belongs to; None for no project.
 
-    An atom lies in one in any case: in "" where the folder of the project is itself the root.
+    An atom always belongs to one, whose folder is "" if it is itself the root.
     """
     if is_atom_path(path):
         return path.rpartition("/")[0].rpartition("/")[0]
@@ -174,7 +174,7 @@ def is_page_path(path: str) -> bool:
 
 
 def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
-    """Return the facts about the atom at `path` with the frontmatter `meta`; `None` if it is none.
+    """Return the facts about the atom at `path` with the frontmatter `meta`; `None` for no atom.
 
     `path` has `/` and begins at the root or above. The id comes from the file name and the project
     from the folder, where there is one, not from `meta`: links between atoms use these.

@@ -1,11 +1,12 @@
-"""Tells East Asian and Cyrillic encodings by the words that a text which is not UTF-8 has in them.
+"""Recognizes East Asian and Cyrillic encodings of text that is not UTF-8, by the words in it.
 
-Nearly any bytes are letters in most of them. One is believed if the letters outside ASCII stand in
-words, and enough of those are letters that its language is never written without. Western text has
-no such words: its accents stand alone among ASCII. What is doubtful stays untold.
+Nearly any bytes decode to letters in most of them. So an encoding is believed only if the letters
+outside ASCII stand in words, and enough of them are letters that its language is never written
+without. Western text has no such words: its accented letters stand alone among ASCII. A doubtful
+encoding is not named.
 
-Own code, since charset-normalizer 3.5, held to these encodings, takes short German and French for
-Cyrillic, and Japanese in EUC-JP for Korean.
+Own code, since charset-normalizer 3.5, limited to these encodings, takes short German and French
+for Cyrillic, and Japanese in EUC-JP for Korean.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ def _characters(codec: str, rows: range, columns: bytes) -> frozenset[str]:
 
 @cache
 def _encodings() -> tuple[tuple[str, _Script], ...]:
-    """Return pairs of a codec and what to find in its texts, of which the first that fits is told.
+    """Return pairs of a codec and the script of its texts; the first that fits a text counts.
 
     Korean and Japanese letters are in the rows of the usual Chinese ones, and not the reverse.
     """
     cyrillic = _Script(
         re.compile("(?<![A-Za-z])[а-яёєіїґў]{2,}+(?![A-Za-z])", re.IGNORECASE),  # noqa: RUF001
-        frozenset("оеаинтср"),  # no capitals: KOI8 has them where others have these
+        frozenset("оеаинтср"),  # no capitals: KOI8 has its capitals where others have these
         0.4,
     )
     kana = frozenset(map(chr, range(ord("ぁ"), ord("ヷ"))))

@@ -27,7 +27,7 @@ from memory_sidecar.disk.yaml_text import (
     yaml_value,
 )
 
-MAX_PAGE_BYTES = 4 << 20  # days of reading, and minutes of embedding
+MAX_PAGE_BYTES = 4 << 20  # takes a person days to read, and minutes to embed
 MAX_FRONTMATTER_CHARACTERS = 1 << 16
 _MAX_VALUES = 10_000
 _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
@@ -161,7 +161,7 @@ def _parse(text: str) -> tuple[_Parts, dict[str, object], str]:
     end = closing.start(1)
     parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
     if conflict := _conflict_in(parts.yaml, 2):
-        # To YAML, a marker continues the value above it. Of two versions, the lower one counts.
+        # YAML would take a marker for part of the value above it. The lower of two versions counts.
         return parts, _readable_keys(_CONFLICT_LINE.sub("", parts.yaml)), conflict
     try:
         root = _parse_yaml(parts.yaml)

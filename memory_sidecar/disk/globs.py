@@ -1,7 +1,7 @@
-"""Which files the path filters of a question mean: each is a line of a `.gitignore`, or has braces.
+"""Which files the path filters of a question mean, each like a line of a `.gitignore`.
 
-One with `!` before it excludes the files that it means, wherever it stands among the others.
-People and models write them as shells and editors do: `./src`, `..`, absolute, `*.{ts,tsx}`.
+One that begins with `!` excludes the files that it means, wherever it stands among the others.
+People and models also write filters as shells and editors do: `./src`, absolute, `*.{ts,tsx}`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def relative_globs(
     """Make `globs` relative to a source; return them, and the names of the sources they lie in.
 
     `roots`: the names of sources by their roots, without links. `folder`: what `.` means; without
-    one, or outside of all roots, that is any source. An absolute glob may lead there by links. If
-    one of the globs means a whole source, or all are empty, those that exclude are left; no globs
-    means all files. No names if a glob means files of any source.
+    one, or outside of all roots, `.` means any source. An absolute glob may reach a root by links.
+    If a glob means a whole source, or all are empty, only those that exclude are returned; no globs
+    means all files. No names are returned if a glob means files of any source.
     """
     above = sorted(((root.as_posix(), name) for root, name in roots.items()), key=_depth)
     meant: list[str] = []
@@ -83,7 +83,7 @@ def _relative(
 
 
 def _without_links(glob: str) -> str:
-    """Return an absolute `glob` with the links resolved in what stands before its wildcards."""
+    """Return an absolute `glob` with the links resolved in the part before its wildcards."""
     fixed = _FIXED_START.match(glob)
     return real_path(fixed[0]) + glob[fixed.end() :] if fixed and fixed[0] else glob
 
@@ -95,9 +95,9 @@ def literal_glob(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PathFilter:
-    """Compiled globs: a file is meant that one of them means and that none of them excludes.
+    """Compiled globs: a file is meant if one of them means it and none excludes it.
 
-    Composed and decomposed letters are the same, as to macOS.
+    Composed and decomposed letters are the same, as on macOS.
     """
 
     meant: GitIgnoreSpec
@@ -117,7 +117,7 @@ def compile_globs(globs: tuple[str, ...]) -> PathFilter:
         if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
             raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)
     patterns = [each for g in globs for each in _alternatives(unicodedata.normalize("NFC", g))]
-    # A path as it was printed, which web frameworks give brackets: app/[id]/page.ts
+    # Also take brackets literally: some web frameworks have them in paths, as app/[id]/page.ts
     patterns += [each.replace("[", r"\[") for each in patterns if "[" in each and "\\" not in each]
     if slow := [each for each in patterns if count_wildcards(each) > MAX_WILDCARDS]:
         raise UsageError(
@@ -135,7 +135,7 @@ def compile_globs(globs: tuple[str, ...]) -> PathFilter:
 
 
 def count_wildcards(glob: str) -> int:
-    """Count the `*` in `glob`, but for one in each name after the first; or the `**`, if more.
+    """Count the `*` beyond one in each name of `glob`, plus 1 if it has any; or the `**`, if more.
 
     The time to match a path is a power of its length with this exponent.
     """

@@ -12,8 +12,8 @@ The crate takes every file `.git` for that of a worktree, which shares a git dir
 exclude file for a submodule, whose git directory is its own, so each path that the crate lets
 through is matched with those excludes here. A worktree of the source's own repository, as coding
 agents add them below it, is left out: it holds the same files again, and an agent that works in it
-indexes it as a source of its own. So are the folders of a data directory, which hold what agents
-remember, each for itself.
+indexes it as a source of its own. The folders of a data directory are left out, too, since they
+hold what each agent remembers for itself.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ BUILT_IN = tuple(
     """.split()
 )
 """Folders of built, downloaded or cached files. A line `!bin/` in the `.sidecarignore` at the top
-of a source takes `bin` out of them, and so does git, if it tracks files in a folder `bin`."""
+of a source removes `bin` from this list, and so do files that git tracks in a folder `bin`."""
 
 COPIES = ("*~", "#*#", "*.orig")
-"""What editors and merges leave beside a file: the file as it was. `!*.orig` takes one out, too."""
+"""Old versions of a file that editors and merges leave beside it. `!*.orig` removes one, too."""
 
 
 class IgnoreRules:
@@ -153,7 +153,7 @@ class IgnoreRules:
             .ignore(False)
             .add_custom_ignore_filename(OWN_FILE)
             .parents(self.can_start_below)
-            .require_git(self._in_repository)  # so that those of nested ones and worktrees count
+            .require_git(self._in_repository)  # so that rules of nested ones and worktrees count
             .overrides(self._overrides)
         )
 
@@ -174,7 +174,7 @@ def _excludes_of(top: str) -> _Excludes | None:
 class _Nested:
     """Leaves out of one walk what submodules exclude, worktrees of the source, and data of ours.
 
-    A walk visits a folder before what it holds.
+    The walk must visit a folder before its contents.
     """
 
     def __init__(self, root: str, start: str) -> None:
@@ -215,7 +215,7 @@ class _Nested:
 
 
 def is_own_folder(path: str) -> bool:
-    """Whether `path` is a folder that we made in a data directory, for any agents."""
+    """Whether `path` is a folder that we made in a data directory, ours or another's."""
     above, _, name = path.rpartition(os.sep)
     return name in OWN_FOLDERS and (
         os.path.lexists(f"{above}{os.sep}{KNOWLEDGE}{os.sep}.state")
@@ -309,6 +309,6 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
 
 
 def _reenabled_names(root: Path) -> frozenset[str]:
-    """Return the built-in names that the `.sidecarignore` at `root` takes back by a `!` line."""
+    """Return the built-in names that a `!` line of the `.sidecarignore` at `root` turns off."""
     lines = rule_text(os.fspath(root), OWN_FILE).splitlines()
     return frozenset(line[1:].strip().strip("/") for line in lines if line.startswith("!"))

@@ -84,7 +84,7 @@ class InotifyObserver:
         path = f"{folder}/{event.name}" if folder else event.name
         is_folder = bool(event.mask & flags.ISDIR)
         if is_folder:
-            # Else its watch would go on at its new place, or while a process has it open.
+            # Its watch would go on at the folder's new place, or while a process has it open.
             if event.mask & flags.DELETE:  # events of the folders in it came before
                 self.discard(path)
             elif event.mask & flags.MOVED_FROM:
@@ -116,7 +116,7 @@ class InotifyObserver:
 
 
 _Listener = tuple[InotifyObserver, str]
-"""An observer, and its folder that a watch is for."""
+"""An observer, and the folder that it watches."""
 
 
 class _System:

@@ -1,4 +1,4 @@
-"""The interface of observers, which report changes by events of the system, and polling instead.
+"""The interface of observers of the file system's events, and polling where there are none.
 
 `inotify` implements it on Linux, folder by folder, so that ignored folders cost nothing;
 `tree_observer` elsewhere, where the system watches whole trees.

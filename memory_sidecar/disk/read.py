@@ -68,7 +68,7 @@ def _without_outputs(text: str) -> str:
 
 NOTEBOOK_TIMES = 16
 PROBE_BYTES = 8192
-MAX_ODD_SHARE = 0.1  # control bytes of a text, and bytes outside ASCII of one in no Unicode
+MAX_ODD_SHARE = 0.1  # of control bytes in a text, and of bytes outside ASCII in a Western one
 MIN_JUDGED_CHARS = 4096  # shorter texts are indexed however long their lines are
 MAX_AVERAGE_LINE = 500  # characters
 MAX_LINE = 20_000  # characters; a bundle can hide behind a long licence in short lines
@@ -126,7 +126,7 @@ def _decoded(data: bytes) -> _Decoded:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, "replace")
-            # UTF-16 of anything is "valid" now and then; text hardly holds either of these.
+            # Arbitrary bytes are sometimes valid UTF-16, but text hardly holds either of these.
             odd = text.count("\0") + text.count("\ufffd")
             is_text = odd <= len(text) * MAX_ODD_SHARE / 10
             return _Decoded(text) if is_text else _Decoded(reason=reasons.BINARY)
@@ -141,9 +141,9 @@ def _decoded(data: bytes) -> _Decoded:
 
 
 def _decoded_leniently(data: bytes) -> _Decoded:
-    """Decode UTF-8 with a few invalid bytes, else what its words tell, else a Western code page.
+    """Decode UTF-8 with a few invalid bytes, else as `tell_encoding` says, else as Western text.
 
-    The latter only if most bytes are ASCII.
+    Western text must be nearly all ASCII.
     """
     replaced = data.decode("utf-8", "replace")
     not_ascii = len(data) - len(data.decode("ascii", "ignore"))

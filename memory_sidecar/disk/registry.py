@@ -51,7 +51,7 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 class Registry:
     """The sources in the file at `path`, read again at every call. A missing file has none.
 
-    While it is empty, as a power cut may leave it, the sources are those of its copy or `recover`.
+    While the file is empty, as after a power cut, the sources are those of its copy or `recover`.
     Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
@@ -72,7 +72,7 @@ class Registry:
         the file below `tree`, by default the folder three levels above it.
         """
         self._path = path
-        self._copy = path.with_name(f"{path.name}~")  # which no source can be called
+        self._copy = path.with_name(f"{path.name}~")  # a name that no source can have
         self._tree = tree or Tree(path.parents[2], is_own=True)
         self._reserved = RESERVED | reserved
         self._data_dirs = data_dirs
@@ -232,12 +232,12 @@ class Registry:
             if after != before:
                 with named_errors(self._path):
                     replace_file(self._tree, self._path, content)
-            with suppress(SidecarError), named_errors(self._copy):  # if full: the next change
+            with suppress(SidecarError), named_errors(self._copy):  # else the next change writes it
                 if self._content(self._copy) != content:  # also if another version changed the list
                     replace_file(self._tree, self._copy, content)
 
     def _content(self, file: Path) -> bytes | None:
-        """Return the content of `file`: None if it is missing, b"" if it says nothing."""
+        """Return the content of `file`: None if it is missing, b"" if it is blank."""
         with named_errors(file):
             try:
                 content = self._tree.read(file, MAX_REGISTRY_BYTES)
@@ -248,7 +248,7 @@ class Registry:
         return content if content.strip(b"\0 \t\r\n") else b""
 
     def _read(self) -> tuple[dict[str, Any], str]:
-        """Return the list, and what it was taken from where the file is empty, else ""."""
+        """Return the list and, if the file is empty, where the list was taken from, else ""."""
         content, origin = self._content(self._path), ""
         if content == b"":
             content, origin = self._content(self._copy), self._copy.name

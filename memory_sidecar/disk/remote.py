@@ -1,7 +1,7 @@
 """Tells which folders lie on a network drive, by the types of the file systems that are mounted.
 
-There, and in a folder that a virtual machine shares with its host, only changes made through this
-mount cause events.
+On such a drive, and in a folder that a virtual machine shares with its host, only changes made
+through this mount cause events.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from memory_sidecar.core.opening import Tree, is_folder
 _POINTER_BYTES = 4096
 _PACKED_REFS_BYTES = 64 << 20  # of half a million branches and tags
 _CONFIG_BYTES = 1 << 20
-_SYMBOLIC_REFS = 5  # as many lead from one to the next in git
+_SYMBOLIC_REFS = 5  # git follows as many from one to the next
 _INDEX_BYTES = 256 << 20  # of a million files and more
-_PATH_BYTES = 4096  # longer ones are made to take memory: each may repeat the one before it
+_PATH_BYTES = 4096  # longer ones are an attack on memory: each may repeat the one before it
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]((?:\n(?![ \t]*\[)|.)*)""")
 _URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$")
@@ -32,7 +32,7 @@ _SCP = re.compile(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)")
 _SCHEME = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^/]*\]|[^/:]*)(?::\d+)?/(.+)", re.IGNORECASE
 )
-# https://git-scm.com/docs/git-check-ref-format; no part begins with a dot, which none of a path is.
+# https://git-scm.com/docs/git-check-ref-format; no part begins with a dot, so none is `..`.
 _BRANCH = re.compile(r"refs(?:/(?!\.)(?:(?!\.\.|@\{)[^\x00-\x20\x7f~^:?*\[\\/])+)+")
 _IS_SHA256 = re.compile(r"(?im)^\s*objectformat\s*=\s*sha256\s*$")
 
@@ -59,9 +59,9 @@ class Origin:
 
 
 def repository_around(folder: Path) -> Repository | None:
-    """Return the repository around `folder`; `None` without one, or if it has no commit.
+    """Return the repository around `folder`, if there is one.
 
-    Also if a link is among its objects.
+    Returns `None`, too, if it has no commit, or if a link is among its objects.
     """
     try:
         git, common, inside = _locate(folder)
@@ -74,7 +74,7 @@ def repository_around(folder: Path) -> Repository | None:
 
 
 def commits_around(folder: Path) -> str:
-    """Return what changes with the commits of the repository around `folder`; "" without one."""
+    """Return a text that changes with the commits of the repository around `folder`, if any."""
     try:
         git, common, _ = _locate(folder)
         return f"{_head(git, common)} {_shallow(common)}"
@@ -83,7 +83,7 @@ def commits_around(folder: Path) -> str:
 
 
 def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
-    """Return which of `names` folders at any depth in `folder` have in which git tracks files.
+    """Return those of `names` that folders in `folder`, at any depth, with tracked files have.
 
     Empty without a repository, and for an index that cannot be read.
     """
@@ -113,9 +113,9 @@ def _tracked_folders(
 
 
 def _tracked_paths(git: Path, hash_bytes: int) -> Iterator[bytes]:
-    """Yield the paths of the index in `git`, and of the shared one that a split index adds to.
+    """Yield the paths of the index in `git` and, if it is split, of the shared index.
 
-    What a split index takes away from the shared one, until git writes that anew, is yielded, too.
+    Paths of the shared index that the split one deletes are yielded, too.
     """
     index = Tree(git).read("index", _INDEX_BYTES)
     place = yield from _index_paths(index, hash_bytes)
@@ -139,7 +139,7 @@ def _index_paths(index: bytes, hash_bytes: int) -> Generator[bytes, None, int]:
         flags = place + 40 + hash_bytes
         is_extended = index[flags] & 0x40
         name = flags + (4 if is_extended else 2)
-        if version == 4:  # each path begins as the one before it, but for its last `cut` bytes
+        if version == 4:  # each path begins with the one before it, less the last `cut` bytes
             cut, name = _index_number(index, name)
             end = index.index(0, name)
             path = path[: len(path) - cut] + index[name:end]
@@ -192,7 +192,7 @@ def _is_path(url: str) -> bool:
 
 
 def plain_address(url: str) -> str:
-    """Return `url` as `Origin.address`; of such an address, itself."""
+    """Return `url` in the form of `Origin.address`, in which it may be already."""
     parts = _SCHEME.fullmatch(url) or _SCP.fullmatch(url)
     scheme, mark, rest = url.partition("://")
     without_user = scheme + mark + (rest.rpartition("@")[2] if mark else rest)
@@ -218,8 +218,8 @@ def _locate(folder: Path) -> tuple[Path, Path, str]:
 def _git_folders(top: Path) -> tuple[Path, Path]:
     """Return the git directory of the working tree at `top`, and the one its worktrees share.
 
-    Raises FileNotFoundError for one not to be trusted. A worktree's lies where git puts it: its
-    `commondir`, with which an archive could name any repository, is not read.
+    Raises FileNotFoundError for one not to be trusted. That of a worktree is where git puts it: its
+    `commondir`, by which an archive could name any repository, is not read.
     """
     git = top / ".git"
     if is_folder(os.fspath(git)):

@@ -28,7 +28,7 @@ _IF_GONE = "mount its disk again, or `memory-sidecar source move` or `source rem
 def check_root(top: str, if_gone: str = _IF_GONE) -> None:
     """Raise NotFound or PathRefused, unless `top` is a readable folder.
 
-    `if_gone` is what to do where there is nothing, or a file in its place.
+    `if_gone` is the hint if nothing is there, or a file.
     """
     try:
         os.scandir(top).close()
@@ -74,7 +74,7 @@ def require_root_is_itself(source: Source) -> None:
 
 
 def deletions(roots: Mapping[str, Path], trusted: Collection[str] = ()) -> IsDeleted:
-    """Return what a reader asks of each row that it is about to show, by the `roots` of sources.
+    """Return a function that tells readers whether the file of a row was deleted from `roots`.
 
     An empty root may be on a disk that is not mounted, unless its source is `trusted`.
     """
@@ -91,7 +91,7 @@ def first_present(
 ) -> list[T]:
     """Return the first `limit` rows (None: all) that are present, of those that `fetch` finds.
 
-    It returns the first so many rows, or all for -1.
+    `fetch` is called with the number of rows to find, -1 for all.
     """
     asked = -1 if limit is None else limit
     while True:
@@ -103,7 +103,7 @@ def first_present(
 
 
 def _is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
-    """Whether `file`, relative to `root`, is there no more.
+    """Whether `file`, relative to `root`, no longer exists.
 
     Unless `trusts_empty_root`, an empty root may be on a disk that is not mounted.
     """

@@ -1,4 +1,4 @@
-"""Finds, checks and reads files of ignore rules: a walk may open no device, FIFO or endless file.
+"""Finds, checks and reads files of ignore rules: a walk must open no device, FIFO or endless file.
 
 A link is followed only within its source. The exclude file of a worktree or a submodule is in the
 git directory that its file `.git` names. `rules_elsewhere` is a digest of the rules outside of a
@@ -38,11 +38,11 @@ RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 
 _ALSO_SOURCES = frozenset({"bin", "build", "obj", "target"})
 
-MAX_WILDCARDS = 3  # of a rule, see `count_wildcards`, to say that it matches
+MAX_WILDCARDS = 3  # see `count_wildcards`: a rule with more matches nothing in `last_match`
 MAX_COST = 1000  # of the rules of a file, where one with 2 wildcards costs 1 and with 3 costs 20
 MAX_RULES_BYTES = 1 << 20
 MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
-_UNCHECKED_BYTES = 8192  # too few for MAX_RULES
+_UNCHECKED_BYTES = 8192  # no file of this size has more than MAX_RULES
 _POINTER_BYTES = 4096
 
 _GIT, _SHARED = ".git", "commondir"
@@ -126,9 +126,9 @@ def folders_above(path: str) -> Iterator[str]:
 
 
 def folders_of_sources(root: str) -> frozenset[str]:
-    """Return which names of built-in rules name folders of sources at `root`, as git tracks them.
+    """Return which names of built-in rules also name folders of source code, tracked by git.
 
-    What a tracked `dist` or `node_modules` holds was built all the same.
+    `dist` and `node_modules` are never among them: even tracked, they hold what was built.
     """
     return tracked_folders(Path(root), _ALSO_SOURCES)
 
@@ -311,7 +311,7 @@ def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bo
     return None
 
 
-@lru_cache(maxsize=8)  # to compile 1,000 rules takes 0.3 s, and a walk has many paths to match
+@lru_cache(maxsize=8)  # compiling 1,000 rules takes 0.3 s, and a walk has many paths to match
 def _compiled(lines: tuple[str, ...]) -> list[tuple[int, re.Pattern[str], bool]]:
     """Return the index of each line that is a rule, its expression, and whether it ignores."""
     rules, cost = [], 0

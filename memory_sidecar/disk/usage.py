@@ -47,7 +47,7 @@ PART_BYTES = 64 << 20  # of a log, read at once
 ASKED_BEFORE = "asked.before.jsonl"
 HALF_BYTES = 2 << 20  # of the questions: some 15,000
 MAX_CHARACTERS = 300  # of a question
-WRITTEN_AFTER_S = 0.1  # at once, writing would take Python's lock from the answer
+WRITTEN_AFTER_S = 0.1  # writing at once would take the GIL from the answer
 _SEARCHED_CHARACTERS = 4 * MAX_CHARACTERS  # searched for secrets, so that no half of one is kept
 
 _log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class LogPart:
     """The reads and moves in a part of a log, to be added to those of the parts before it."""
 
     uses: Mapping[str, Uses]
-    moves: Sequence[tuple[str, str]]  # old and new path: what was counted before goes along
+    moves: Sequence[tuple[str, str]]  # old and new path: the new one gets all earlier reads
     end: int  # byte after the last whole line
 
 
@@ -172,7 +172,7 @@ H = TypeVar("H", bound=Judged)
 
 
 class QuestionLog:
-    """The questions of the data directory `tree`; with `is_kept` false no new ones.
+    """The questions of the data directory `tree`; new ones are logged only if `is_kept`.
 
     Thread-safe. Several processes may write at once.
     """
@@ -217,7 +217,7 @@ class QuestionLog:
 
     def _write_waiting(self) -> None:
         if not self._waiting:
-            return  # a question before this one took it along
+            return  # an earlier call has written this question with its own
         self._closing.wait(WRITTEN_AFTER_S)
         lines = []
         while self._waiting:

@@ -1,6 +1,6 @@
 """Scans a source: lists its files with the `lstat` of each, without opening any.
 
-Ignored paths are left out; all other files are listed, with a reason those that are to be skipped.
+Ignored paths are left out; all other files are listed, those to be skipped with a reason.
 Folders that could not be listed are reported, because a file counts as gone only if its folder was
 listed without it.
 
@@ -28,8 +28,8 @@ from memory_sidecar.disk.roots import check_root
 from memory_sidecar.disk.rule_files import RULE_NAMES, folders_above, folders_of, rules_above
 
 _OF_LINK: Stamp = (-1, -1, -1)
-_CLOCK_NS = 10_000_000  # the one that stamps files ticks this slowly
-MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
+_CLOCK_NS = 10_000_000  # the clock that stamps files ticks this slowly
+MAX_STARTS = 100  # listing so many folders costs about as much as walking 5,000 files
 
 
 def walk(
@@ -64,8 +64,8 @@ def walk(
                 collector.add_recheck(recheck)
                 paths = _below(frozenset(recheck.unknown), rules, collector.unreadable)
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
-        # Where case does not count, a renamed file is still found by its old name, too: only a
-        # listing tells which of two such names it has.
+        # On a case-insensitive file system, a renamed file is still found by its old name. Only a
+        # listing tells which of two names that differ in case it has.
         named = Counter(map(str.casefold, wanted))
         included = {
             path
@@ -223,7 +223,7 @@ class Recheck:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the result can be used; else rules have changed, or too much is new: walk."""
+        """Whether the result can be used: no rules have changed, and not too much is new."""
         return not self._are_rules_new and not self._rule_files
 
     def _list_folders(self, at_most: int) -> None:
@@ -245,7 +245,7 @@ class Recheck:
                 try:
                     self._classify(path, entry)
                 except OSError:
-                    self.unknown.append(path)  # what that means is known to the walk
+                    self.unknown.append(path)  # the walk decides what that means
             waiting += self.folders[known_folders:]
             self._are_rules_new |= len(self.unknown) > at_most
 
@@ -255,7 +255,7 @@ class Recheck:
             self.folders.append(path)
         elif path in self._known and not is_folder:
             status = entry.stat(follow_symlinks=False)
-            # Of a link the stamp tells nothing about the rules that it leads to.
+            # The stamp of a link tells nothing about the rules that it leads to.
             is_link = stat.S_ISLNK(status.st_mode)
             if path in self._rule_files and not is_link and self._known[path] == stamp_of(status):
                 self._rule_files.remove(path)

@@ -1,11 +1,11 @@
 """Watches the folders of one source, and debounces their changes into batches to scan.
 
-Events are hints: what a lost one reported is found by the next whole scan. So is what causes none:
-a write through a hard link in another folder, and any change in a folder whose name is not UTF-8.
-This module opens no file and knows no ignore rules: the scans say which folders to watch. Folders
-that the system does not watch are polled with `lstat`, which misses changes that keep size and
-times, and takes at most a twentieth of one processor, however many folders there are. So are those
-on a network drive, besides being watched.
+Events are hints: the next whole scan finds what a lost one reported. It also finds changes without
+an event: a write through a hard link in another folder, any change in a folder whose name is not
+UTF-8. This module opens no file and knows no ignore rules: the scans say which folders to watch.
+Folders that the system does not watch are polled with `lstat`, which misses changes that keep size
+and times, and takes at most a twentieth of one processor, however many folders there are. Folders
+on a network drive are both watched and polled.
 
 A batch is due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms` after its
 first change, so that a file that is written without a pause does not delay the others. A single
@@ -46,7 +46,7 @@ EVERYTHING = frozenset([""])
 with `/`, of which some may be gone."""
 
 MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking up every path
-LONE_PATHS = 8  # of one save: editors write, rename and remove files beside it
+LONE_PATHS = 8  # the most of one save: editors write, rename and remove files beside the saved one
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Watch:
             return
         if self.has_broken_off or _identity(self._root) != self._root_id:
             self._report_change("")
-        elif self._limit_notice and time.monotonic() >= self._retry_at_s:  # raised meanwhile?
+        elif self._limit_notice and time.monotonic() >= self._retry_at_s:  # it may have been raised
             self._retry_at_s = time.monotonic() + RETRY_S
             self.follow(self._wanted)
         if poll := self._poll:
@@ -291,8 +291,8 @@ class Debouncer:
         self._max_wait_s = max_wait_ms / 1000
         self._saved_s = (debounce_ms if saved_ms is None else saved_ms) / 1000
         self._paths: set[str] = set()
-        self._follows_pause = False  # the first change of the batch
-        self._is_whole = False  # the last change of the batch
+        self._follows_pause = False  # of the first change of the batch
+        self._is_whole = False  # of the last change of the batch
         self._first_s = 0.0
         self._last_s = -math.inf
 

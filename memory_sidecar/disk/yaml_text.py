@@ -1,7 +1,7 @@
 """Reads YAML into values that know their position in the text, and writes values as YAML.
 
-Reads the events of libyaml's parser, because its own building of trees crashes the process if
-brackets nest deep enough. A scalar is text unless it can only be something else. Everything but one
+Reads the events of libyaml's parser, because its building of trees crashes the process if brackets
+nest deep enough. A scalar is text unless it can only be something else. Everything but one
 small, valid document is an error with a line. Writes as a person would: one line for each key,
 with quotes only where they are needed.
 """
@@ -21,7 +21,7 @@ _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 """The parser of libyaml, ten times as fast as the one in Python, if PyYAML was built with it."""
 
 MAX_DEPTH = 50
-MAX_VALUES = 100_000  # those of an anchor again for each alias, so that none can explode
+MAX_VALUES = 100_000  # those of an anchor count again for each alias, so that none can explode
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}|0")

@@ -267,7 +267,7 @@ class WatchedSource:
         self._unreadable = _renewed(self._unreadable, refreshed.unreadable, under)
         if under is None or self._folders != before:
             self._watch.follow(self._folders)
-        if under is None:  # else embedding begins before a look at the folders that are new to it
+        if under is None:  # else embedding begins before newly watched folders are scanned again
             with self._lock:
                 self._gathering.settle()
         if refreshed.rules_around != self._outside.partition(" ")[0]:
