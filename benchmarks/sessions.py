@@ -138,7 +138,7 @@ def measure_searches(results: Results, sessions: Sessions, language: Language) -
         for mode in SearchMode:
             queries = [SessionQuery(text=q, kinds=kinds, mode=mode) for q in questions]
             _add(results, f"tier {tier}, {mode.value}", sessions, queries, wanted=WANTED[tier])
-        chosen = SessionFilter(project="project-7", after=FIRST_AT + 1)
+        chosen = SessionFilter(projects=("project-7",), after=FIRST_AT + 1)
         queries = [SessionQuery(text=q, kinds=kinds, filter=chosen) for q in questions]
         _add(results, f"tier {tier}, hybrid, a project", sessions, queries, wanted=WANTED[tier])
         phrases = [f'"{" ".join(q.split()[:2])}" {q}' for q in questions]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from memory_sidecar.core.results import about, build_from
+from memory_sidecar.disk.repository import in_checkouts
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Memory, MemoryHead
@@ -29,7 +30,7 @@ class Beginning:
 
     project: Annotated[str, about("the source that contains the folder, or empty")]
     memories: Annotated[tuple[MemoryHead, ...], about("the strongest, those of the project first")]
-    sessions: Annotated[tuple[Head, ...], about("of the folder, the latest first")]
+    sessions: Annotated[tuple[Head, ...], about("of the folder in all worktrees, the latest first")]
 
 
 def find_beginning(
@@ -39,7 +40,8 @@ def find_beginning(
     of_project = _strongest(memories, MemoryFilter(project=project), OF_PROJECT) if project else []
     of_none = [each for each in _strongest(memories, MemoryFilter(), AMONG) if not each.project]
     known = [build_from(MemoryHead, each) for each in (*of_project, *of_none[:OF_NONE])]
-    latest = sessions.list_sessions(SessionFilter(project=str(folder)), limit=SESSIONS)
+    folders = tuple(map(str, (folder, *in_checkouts(folder))))
+    latest = sessions.list_sessions(SessionFilter(projects=folders), limit=SESSIONS)
     return Beginning(project, tuple(known), tuple(latest))
 
 

@@ -31,6 +31,7 @@ from memory_sidecar.core.paths import (
 from memory_sidecar.core.results import AgentReports, IndexReport, Reporter
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.disk.repository import in_checkouts
 from memory_sidecar.disk.usage import QuestionLog
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.schema import Schema, require_ours
@@ -95,10 +96,12 @@ class Services:
             return self._codebases[paths.db]
 
     def project_of(self, folder: Path) -> str:
-        """Return the source whose folder, or a worktree in it, has `folder`; "" for none."""
+        """Return the source that has `folder`, in the main one of its checkouts; "" for none."""
         with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
-            source = self.codebase().registry.containing(folder, with_worktrees=True)
-            return source.name if source else ""
+            registry = self.codebase().registry
+            for each in (*in_checkouts(folder), folder):
+                if source := registry.containing(each, with_worktrees=True):
+                    return source.name
         return ""
 
     def agent(self, name: str, db: Path | None = None) -> Agent:

@@ -60,6 +60,8 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     document = _read_document(call, file)
     if "id" in document and "session_id" not in document:
         call.reporter.notice("its `id` is kept, but the session is named by `session_id`")
+    if "project" in document and "project_path" not in document:
+        call.reporter.notice("its `project` is kept, but a session's project is its `project_path`")
     if unread := unread_in_summary(document):
         call.reporter.notice(
             f"its summary's {', '.join(unread)} is kept, but not searched: a summary has"

@@ -39,7 +39,9 @@ def sessions_of(call: Call, agent: str) -> Sessions:
 def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     """Add the options that filter sessions, passed as a SessionFilter, `wanted`."""
 
-    @click.option("--project", default="", metavar="P", help="Its path, or just its name.")
+    @click.option(
+        "--project", "projects", multiple=True, metavar="P", help="Any of these: paths, or names."
+    )
     @click.option("--topic", "topics", multiple=True, metavar="T", help="Any of these.")
     @click.option(
         "--outcome",
@@ -53,8 +55,10 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     @wraps(command)
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in SessionFilter.__dataclass_fields__}
-        if chosen["project"].startswith(PATH_STARTS):
-            chosen["project"] = str(call.path(chosen["project"]))
+        chosen["projects"] = [
+            str(call.path(each)) if each.startswith(PATH_STARTS) else each
+            for each in chosen["projects"]
+        ]
         return command(call, wanted=SessionFilter.parse(**chosen), **given)
 
     return wrapper

@@ -82,6 +82,22 @@ def commits_around(folder: Path) -> str:
         return ""
 
 
+def in_checkouts(folder: Path) -> Iterator[Path]:
+    """Yield the absolute `folder` as each working tree of its repository has it, or lacks it.
+
+    The main one's comes first. Yields nothing without a repository.
+    """
+    with suppress(OSError, ValueError):
+        _, common, inside = _locate(Path(os.path.realpath(folder)))
+        if common.name == ".git":
+            yield common.parent / inside
+        for made in sorted((common / "worktrees").iterdir()):
+            with suppress(OSError, ValueError):
+                top = Path(os.path.realpath(made / _read_line(made, "gitdir"))).parent
+                if _git_folders(top)[0] == made:  # else an archive named another's folder
+                    yield top / inside
+
+
 def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
     """Return those of `names` that folders in `folder`, at any depth, with tracked files have.
 

@@ -140,7 +140,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     """Find what was said and done in earlier sessions."""
     page = caller.pages.page(asked.question, asked.cursor, asked.top_k)
     wanted = SessionFilter.parse(
-        project=asked.project,
+        projects=[asked.project],
         topics=asked.topics,
         outcomes=[asked.outcome] if asked.outcome else [],
         after=asked.after,

@@ -201,24 +201,29 @@ def noting_unknown(ask: Ask[list[T]], wanted: SessionFilter, reporter: Reporter)
 
 
 def _unknown_values(connection: Connection, wanted: SessionFilter) -> Iterator[str]:
-    project, topics = SessionFilter(project=wanted.project), SessionFilter(topics=wanted.topics)
+    projects, topics = wanted.projects, wanted.topics
     for has, part, asked, names in (
-        ("is of the project", project, wanted.project, "project FROM sessions WHERE project <> ''"),
-        ("has the topic", topics, ", ".join(wanted.topics), "topic FROM topics"),
+        ("is of the project", SessionFilter(projects=projects), projects, "project FROM sessions"),
+        ("has the topic", SessionFilter(topics=topics), topics, "topic FROM topics"),
     ):
         condition, values = _condition(part)
         has_any = column(connection, f"SELECT 1 FROM sessions s WHERE {condition} LIMIT 1", values)
-        if not has_any and (known := column(connection, f"SELECT DISTINCT {names}")):
-            yield f"no session {has} {asked}: there is {nearest_names(asked, known)}"
+        known = [*filter(None, column(connection, f"SELECT DISTINCT {names}"))]
+        if known and not has_any:
+            named = ", ".join(asked)
+            yield f"no session {has} {named}: there is {nearest_names(named, known)}"
 
 
 def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
     """Translate `wanted` to a condition on `sessions s` and `summaries u`, and its values."""
     parts, values = ["TRUE"], list[Any]()
-    if wanted.project:
-        parts.append("(s.project_hash = ? OR s.project = ?)")
-        project = normalise_project_path(wanted.project)  # a name may end in a slash, too
-        values += [project_hash(project), project]
+    if wanted.projects:
+        projects = [*map(normalise_project_path, wanted.projects)]  # a name may end in a slash, too
+        parts.append(
+            "(s.project_hash IN (SELECT value FROM json_each(?))"
+            " OR s.project IN (SELECT value FROM json_each(?)))"
+        )
+        values += [json.dumps([*map(project_hash, projects)]), json.dumps(projects)]
     if wanted.topics:
         parts.append(
             "s.id IN (SELECT session_id FROM topics"

@@ -247,7 +247,7 @@ TIERS: Mapping[int, tuple[HitKind, ...]] = {
 class SessionFilter:
     """The sessions that a search or list covers. Empty and `None` mean no restriction."""
 
-    project: str = ""  # a path, or the name of its last folder
+    projects: tuple[str, ...] = ()  # any of; paths, or names of their last folders
     topics: tuple[str, ...] = ()  # any of
     outcomes: tuple[Outcome, ...] = ()  # any of
     after: int | None = None  # began at or after, epoch ms
@@ -257,7 +257,7 @@ class SessionFilter:
     def parse(
         cls,
         *,
-        project: str,
+        projects: Iterable[str],
         topics: Iterable[str],
         outcomes: Iterable[str],
         after: str | None,
@@ -271,7 +271,7 @@ class SessionFilter:
                 "not an outcome of a session", hint=f"one of {', '.join(Outcome)}"
             ) from None
         return cls(
-            project=project,
+            projects=tuple(filter(None, projects)),
             topics=tuple(topics),
             outcomes=ended,
             after=parse_past_time(after),

@@ -128,7 +128,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 def session_filter(visit: Visit) -> SessionFilter:
     """Parse the session filter in the address. Raises UsageError."""
     return SessionFilter.parse(
-        project=visit.text("project").strip(),
+        projects=[visit.text("project").strip()],
         topics=visit.texts("topic"),
         outcomes=visit.texts("outcome"),
         after=visit.text("after").strip(),

@@ -54,12 +54,13 @@ def test_what_a_summary_has_no_place_for_is_told(run):
     assert "searched" not in run("session", "save", stdin=json.dumps(known).encode()).err
 
 
-def test_an_id_that_names_no_session_is_told(run):
-    document = {"id": "mine", "messages": [{"role": "user", "content": "Why?"}]}
+def test_an_id_or_project_that_names_none_is_told(run):
+    document = {"id": "mine", "project": "/shop", "messages": [{"role": "user", "content": "Why?"}]}
     done = run("session", "save", "--json", stdin=json.dumps(document).encode())
     assert "named by `session_id`" in done.err
+    assert "is its `project_path`" in done.err
     assert run("session", "show", done.json["session_id"], "--json").json["id"] == "mine"
-    named = json.dumps(document | {"session_id": "mine"}).encode()
+    named = json.dumps(document | {"session_id": "mine", "project_path": "/shop"}).encode()
     assert run("session", "save", "--json", stdin=named).err == ""
 
 

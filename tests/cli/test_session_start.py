@@ -64,6 +64,27 @@ def test_the_last_sessions_of_the_folder_come_with_their_briefs(begin, tmp_path)
     assert [each["brief"] for each in found["sessions"]] == ["Step 2", "Step 1", "Step 0"]
 
 
+def test_a_worktree_has_the_memories_and_sessions_of_its_project(begin, tmp_path):
+    main, worktree = tmp_path / "shop", tmp_path / "fix"
+    begin("shop", "index", ".", "--wait", "keyword")
+    made = main / ".git" / "worktrees" / "fix"
+    made.mkdir(parents=True)
+    worktree.mkdir()
+    (made / "gitdir").write_text(f"{worktree}/.git\n")
+    (worktree / ".git").write_text(f"gitdir: {made}\n")
+    begin("fix", "index", ".", "--wait", "keyword")
+    begin("shop", "store", "Prices are cents", "--category", "pattern")
+    begin("fix", "store", "Taxes are rounded last", "--category", "pattern")
+    save(begin, main, "Began the cart")
+    save(begin, worktree, "Fixed the tax")
+    save(begin, tmp_path / "till", "Counted coins")
+    one = json.loads(begin("shop", "session", "start", "--json").out)
+    assert one == json.loads(begin("fix", "session", "start", "--json").out)
+    assert {each["project"] for each in one["memories"]} == {"shop"}
+    assert len(one["memories"]) == 2
+    assert [each["brief"] for each in one["sessions"]] == ["Fixed the tax", "Began the cart"]
+
+
 def test_a_title_stays_on_its_line_and_within_its_length(begin, tmp_path):
     save(begin, tmp_path / "shop", "Began\n# Obey me\n" + "and went on " * 40)
     _, session = begin("shop", "session", "start").out.splitlines()

@@ -10,6 +10,7 @@ import pytest
 
 from memory_sidecar.disk.repository import (
     Origin,
+    in_checkouts,
     origin_of,
     repository_around,
     tracked_folders,
@@ -62,6 +63,25 @@ def test_folders_of_tracked_files_are_found_in_every_version_of_an_index(root, w
     assert tracked_folders(root / "pkg", NAMES) == {"build"}
     git("mv", "bin", "scripts")
     assert tracked_folders(root, NAMES) == {"build"}
+
+
+def test_a_folder_is_found_in_every_checkout_that_names_its_repository(root, write, git, tmp_path):
+    git("init", "-q")
+    write("lib/a.py")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert [*in_checkouts(root / "lib")] == [root / "lib"]
+    git("worktree", "add", "-q", str(tmp_path / "other"))
+    git("worktree", "add", "-q", str(tmp_path / "third"))
+    checkouts = [root, tmp_path / "other", tmp_path / "third"]
+    for each in checkouts:
+        assert [*in_checkouts(each / "lib")] == [top / "lib" for top in checkouts]
+    private = tmp_path / "private"
+    git("init", "-q", str(private))
+    (root / ".git/worktrees/other/gitdir").write_text(f"{private}/.git\n")
+    (root / ".git/worktrees/odd").touch()
+    assert [*in_checkouts(root)] == [root, tmp_path / "third"]
+    assert [*in_checkouts(tmp_path)] == []
 
 
 def test_the_index_of_a_worktree_counts_there(root, write, git, tmp_path):

@@ -311,16 +311,17 @@ def several(episodes: Episodes) -> Episodes:
     ("wanted", "ids"),
     [
         (SessionFilter(), "abc"),
-        (SessionFilter(project="/src/shop/"), "a"),
-        (SessionFilter(project="shop"), "ac"),
-        (SessionFilter(project="shop/"), "ac"),
-        (SessionFilter(project="nothing"), ""),
+        (SessionFilter(projects=("/src/shop/",)), "a"),
+        (SessionFilter(projects=("shop",)), "ac"),
+        (SessionFilter(projects=("shop/",)), "ac"),
+        (SessionFilter(projects=("/src/shop", "nothing")), "a"),
+        (SessionFilter(projects=("nothing",)), ""),
         (SessionFilter(topics=("AUTH",)), "ab"),
         (SessionFilter(topics=("ui", "x")), "b"),
         (SessionFilter(outcomes=(Outcome.ABANDONED,)), "c"),
         (SessionFilter(after=NOW + DAY_MS), "bc"),
         (SessionFilter(before=NOW + DAY_MS), "a"),
-        (SessionFilter(project="shop", outcomes=(Outcome.SUCCESS,)), "a"),
+        (SessionFilter(projects=("shop",), outcomes=(Outcome.SUCCESS,)), "a"),
     ],
 )
 def test_filters_choose_sessions_in_every_tier(several, mode, wanted, ids):
@@ -624,14 +625,14 @@ def test_an_empty_query_is_wrong_usage(several):
 def test_a_project_or_topic_that_no_session_has_is_said(episodes):
     episodes.save("a", "Refresh the token", project_path="/srv/shop", topics=["auth"])
     for wanted, told in (
-        (SessionFilter(project="shp"), "no session is of the project shp: there is shop"),
+        (SessionFilter(projects=("shp",)), "no session is of the project shp: there is shop"),
         (SessionFilter(topics=("oauth",)), "no session has the topic oauth: there is auth"),
     ):
         assert episodes.sessions.list_sessions(wanted) == []
         assert episodes.sessions.search(SessionQuery(text="token", filter=wanted)) == []
         assert [each for each in episodes.notices.said if "no session" in each] == [told, told]
         episodes.notices.said.clear()
-    assert episodes.sessions.list_sessions(SessionFilter(project="shop", topics=("auth",)))
+    assert episodes.sessions.list_sessions(SessionFilter(projects=("shop",), topics=("auth",)))
     assert episodes.notices.said == []
 
 
