@@ -2,8 +2,8 @@
 
     archive/<agent>/20260301T091200.000Z/memories/pitfall/cycle.md
 
-A *batch* is what one call removed, named after the time of the call. Its folder holds the knowledge
-directories by name, and these the files as they were, to the byte.
+A *batch* is what one call removed, named after the time of the call. Its folder has a folder for
+each knowledge directory, by name, and in that the files, unchanged to the byte.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Archive:
         return taken
 
     def all(self, *, batch: str = "") -> list[Archived]:
-        """List what the archive, or `batch` of it, holds, the latest batch first, each by path.
+        """List the files in the archive, or in `batch` of it, by path, the latest batch first.
 
         Raises PathRefused if it cannot be read.
         """
@@ -93,8 +93,8 @@ class Archive:
     def latest(self, named: Iterable[tuple[str, str]], *, batch: str = "") -> list[Archived]:
         """Return the newest archived version of each memory, or the one in `batch`.
 
-        `named`: the directory and the path of each, of which the beginning suffices, but not for
-        the page of a category. Raises NotFound, and UsageError where several begin so.
+        `named`: the directory and the path of each, or the beginning of that path, except for the
+        page of a category. Raises NotFound, and UsageError if several paths begin so.
         """
         held: dict[str, dict[str, Archived]] = defaultdict(dict)
         for each in self.all(batch=batch):
@@ -129,7 +129,7 @@ class Archive:
     def give_back(self, directory: KnowledgeDirectory, archived: Sequence[Archived]) -> list[str]:
         """Move memories back to where they were; return their paths, even of those already there.
 
-        Raises Conflict, before any is moved, where a file with another text is in the place of one.
+        Raises Conflict, before any is moved, if a file with another text is in the place of one.
         """
         with directory.changing():
             for item in archived:
@@ -138,7 +138,8 @@ class Archive:
                         f"{address(item.directory, item.path)} exists again, with another text",
                         hint="move or remove that first",
                     )
-            # Pages of categories first: after a kill they would not come with their memories.
+            # Pages of categories first: they are found by their memories in the archive, so after a
+            # kill they would be left there.
             for item in sorted(archived, key=lambda each: not is_category_page(each.path)):
                 source, target = self._file(item), directory.root / item.path
                 with named_errors(target):
@@ -161,7 +162,7 @@ class Archive:
 
 
 def _latest(held: Mapping[str, Archived], directory: str, path: str) -> Archived:
-    """Return that of `held`, the latest by their paths, which `path` names or begins."""
+    """Return what `path` names or begins of `held`, which has the latest file for each path."""
     names = (path,) if path in held else spellings(check_path(path))
     if held.keys().isdisjoint(names):
         begun = sorted(p for p in held if p.startswith(path) and not is_category_page(p))
@@ -186,20 +187,20 @@ class PruneRule:
     superseded: bool = False
     unused_since: int | None = None  # epoch milliseconds: neither changed nor read since then
     weaker_than: float | None = None  # strength, 0…1
-    keep: int | None = None  # prune all but so many of the strongest
+    keep: int | None = None  # prune all but this many of the strongest
 
 
 def prune_candidates(
     memories: Iterable[StoredMemory], rule: PruneRule
 ) -> list[tuple[StoredMemory, str]]:
-    """Choose those of `memories`, all of its category, that `rule` applies to, and say why.
+    """Choose those of `memories`, all in the rule's category, that `rule` applies to, and say why.
 
-    The weakest come first, and of equally strong ones the earliest.
+    The weakest come first, and among equally strong ones the earliest.
     """
     strongest = sorted(memories, key=lambda m: (-m.strength, -m.touched_at, m.memory.path))
     unpinned = [each for each in strongest if not each.memory.pinned]
     reasons = {each.memory.path: _reason(each, rule) for each in unpinned}
-    if rule.keep is not None:  # of those that no other criterion applies to, or none might be left
+    if rule.keep is not None:  # those that another criterion applies to do not count as kept
         staying = [each.memory.path for each in unpinned if not reasons[each.memory.path]]
         pinned = len(strongest) - len(unpinned)
         beyond = staying[max(rule.keep - pinned, 0) :]

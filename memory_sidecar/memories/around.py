@@ -35,15 +35,15 @@ from memory_sidecar.memories.results import Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 NEAR_DUPLICATE = 0.93
-"""The cosine from which on two memories are taken to say the same."""
+"""The cosine from which two memories are taken to say the same."""
 
 RESEMBLING = 0.9
-"""The cosine from which on one may say what the other does, in other words.
+"""The cosine from which one memory may say what the other does, in other words.
 
-Paraphrases begin at 0.91, up to which others come that are about the same but say something else.
+Paraphrases begin at 0.91, where memories end that are about the same but say something else.
 """
 
-SESSION_COST = 0.25  # of the line about its session: at most what a memory's cosine loses by it
+SESSION_COST = 0.25  # the most that the line about its session takes from a memory's cosine
 MAX_NEAR = 3
 MAX_CANDIDATES = 20  # nearest chunks compared; only the first chunk of a memory counts
 MAX_STEPS = 20  # in a chain of successors, which files written by hand may close to a ring
@@ -111,9 +111,9 @@ def near_duplicates(
 
 
 def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[NearDuplicate, ...]:
-    """List those that `near_duplicates` does of `agent`, and the shared ones that it reads.
+    """List the near duplicates of the agent's memory at `path`, also among the shared memories.
 
-    A notice tells why there are none without a model.
+    Without a model there are none, and a notice says why.
     """
     with (store := agent.data.open()).reading() as connection:
         first = _first_chunk(connection, path)
@@ -122,7 +122,7 @@ def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[
         notice_no_model(agent.data.models, reporter)
     if first is not None and agent.shared is not None and agent.shared.paths.db.exists():
         with (
-            suppress(SidecarError),  # what is asked about is stored, whatever state these are in
+            suppress(SidecarError),  # the memory is stored, whatever state the shared ones are in
             (store := agent.shared.data.open()).reading() as connection,
         ):
             found = memories_like(connection, store, *first)
@@ -131,7 +131,7 @@ def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[
 
 
 def notice_no_model(models: Models, reporter: Reporter) -> None:
-    """Give notice that nothing nearly the same is looked for, if there is no model to compare."""
+    """Give notice that near duplicates are not looked for, if there is no model to compare by."""
     if (problem := models.problem) is not None:
         reporter.notice(f"not looked for what says nearly the same: {problem.with_hint}")
 
@@ -162,10 +162,10 @@ def memories_like(
     *,
     embed: Callable[[Sequence[str]], Floats] | None = None,
 ) -> list[NearDuplicate]:
-    """List the memories that nearly say `text`, the nearest first, by their first chunk.
+    """List the memories whose first chunk says nearly the same as `text`, the nearest first.
 
-    `vector`: that of `text`. With `embed`, also those that resemble it, each without its line about
-    a session.
+    `vector`: that of `text`. With `embed`, also those that resemble it, each compared without its
+    line about a session.
     """
     view = store.indexes[MEMORY_CHUNKS.vector_table].view(connection)
     ids, cosines = view.cosines(vector)
@@ -197,7 +197,8 @@ def memories_like(
 def may_say_the_same(text: str, other: str) -> bool:
     """Whether texts that are alike to the model may say the same.
 
-    In scripts that it hardly knows all texts are alike: there they also share half of their words.
+    To the model, all texts in a script that it hardly knows are alike, so these must also share
+    half of their words.
     """
     if not is_mostly_foreign(text):
         return True
@@ -208,9 +209,9 @@ def may_say_the_same(text: str, other: str) -> bool:
 def near_pairs(
     connection: Connection, store: DerivedStore, memories: Sequence[Memory]
 ) -> list[tuple[float, str, str]]:
-    """Return cosine and paths of each of `memories` and one that says nearly the same, once.
+    """Return the cosine and paths of each pair of one of `memories` and its near duplicate, once.
 
-    An outdated memory is no partner: which of the two holds has been decided.
+    A superseded memory is no partner, because it has been decided which of the two holds.
     """
     found: dict[frozenset[str], tuple[float, str, str]] = {}
     for memory in memories:
@@ -249,7 +250,7 @@ def _chain(
 def _meant(connection: Connection, directory: str, name: str) -> str:
     """Return the path of the memory that a page of `directory` calls `name`; `name` for none.
 
-    A path is first that of a file in `directory`; an id is that of the only atom that has it.
+    A path is first taken as that of a file in `directory`; an id means the only atom that has it.
     """
     paths = (address_of(directory, name), name, name + MEMORY_SUFFIX)
     there = paths_there(connection, paths)

@@ -77,7 +77,7 @@ class MemoryBuilder(Builder):
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
-        del known  # serves sources with ignore rules
+        del known  # only sources with ignore rules use it
         if self.trusts_empty_root and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_PAGE_BYTES, under=under)
@@ -126,7 +126,7 @@ class MemoryBuilder(Builder):
         read = parse_memory(page, mtime_ms=mtime_ms)
         memory = self._make_memory(file, page, read, content_hash)
         chunks = _chunks(read, read.body_line + _blank_lines_before(page.body))
-        # The file's time counts only for a page that lacks its own times: a copy is no change.
+        # The file's mtime counts only for a page that lacks its own times: a copy is no change.
         has_own_times = mtime_ms not in (memory.page.created_at, memory.page.updated_at)
         return MemoryDocument(
             source=self._directory.name,
@@ -154,7 +154,7 @@ class MemoryBuilder(Builder):
             standing = Standing.SUPERSEDED
         updated_at = read.updated_at
         if atom and read.has_created_at and not read.has_updated_at:
-            updated_at = read.created_at  # the file's time will not do: counting reads changes it
+            updated_at = read.created_at  # not the file's mtime, which counting reads changes
         memory = IndexedMemory(
             path=address(self._directory.name, file.path),
             id=memory_id(self._owner, file.path),
@@ -188,7 +188,7 @@ class MemoryBuilder(Builder):
     def _has_successor_elsewhere(self, read: MemoryPage) -> bool:
         """Whether the page names a successor in another knowledge directory.
 
-        Such a successor is taken to exist; of one in the same directory the database decides.
+        Such a successor is taken to exist; the database knows whether one in this directory does.
         """
         named = [address_of(self._directory.name, each) for each in read.superseded_by]
         return any(parse_address(each)[0] != self._directory.name for each in named)
@@ -196,7 +196,7 @@ class MemoryBuilder(Builder):
     def _atom_address(self, path: str, target: str) -> str | None:
         """Return the address of the atom `target` in the project of `path`.
 
-        None if it is no id, and for a page of no project: its readers find the atom by its id.
+        None if `target` is no id, or the page is in no project: its readers find the atom by id.
         """
         atom, project = AtomId.parse(target), project_folder(path)
         if atom is None or project is None:
@@ -217,7 +217,7 @@ def _decode_page(data: bytes) -> Page:
 def _chunks(page: MemoryPage, first_line: int) -> tuple[MemoryChunk, ...]:
     """Cut the content at its headings into chunks, with line numbers of the file.
 
-    Of a memory without content the summary is the only chunk.
+    If the memory has no content, the summary is the only chunk.
     """
     if not page.content:
         text = page.summary
@@ -236,7 +236,7 @@ def _chunks(page: MemoryPage, first_line: int) -> tuple[MemoryChunk, ...]:
 
 
 def _blank_lines(found: re.Match[str]) -> str:
-    """Replace a generated list by blank lines: naming all pages, it would match every question."""
+    """Replace a generated list by blank lines: it names all pages, and would match any question."""
     return "\n" * found.group().count("\n")
 
 

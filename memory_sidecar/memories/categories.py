@@ -60,7 +60,7 @@ def describe(
     Raises NotFound for a category without a folder.
     """
     category = directory.known_category(check_known_category(category))
-    # Checked before the lock is taken, which would make the folders of an agent.
+    # Checked before the lock is taken, because taking it makes the folders of an agent.
     if category and not _exists(directory, category):
         raise NotFound(
             f"there is no category {category}",

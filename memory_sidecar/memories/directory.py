@@ -1,8 +1,8 @@
 """Reads and changes the files of a knowledge directory.
 
-Every change happens under the directory's lock, so that processes that read, decide and write lose
-nothing of each other. People and git take no lock, and nothing of theirs is overwritten either: a
-new file never replaces another, and a changed one only the text that was read.
+Every change happens under the directory's lock, so that processes that read, decide and write do
+not lose each other's changes. People and git take no lock, but nothing of theirs is overwritten
+either: a new file never replaces another, and a change only replaces the text that was read.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class KnowledgeDirectory:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the agent's own: made if missing, unlike one whose disk may be away."""
+        """Whether it is the agent's own, which is made if missing: no other disk may be away."""
         return self.name == OWN_DIRECTORY
 
     @property
@@ -97,8 +97,8 @@ class KnowledgeDirectory:
     def read(self, path: str, *, if_hash: str = "") -> MemoryFile:
         """Read the memory that a caller calls `path`; its suffix may be left out.
 
-        The very file that is named comes first, whatever a person called it, then a namesake in
-        the other spelling: composed (NFC) or, as macOS has it, decomposed (NFD). Raises as
+        The file of exactly that name comes first, even if no new memory may have the name; then one
+        in the other spelling: composed (NFC) or, as on macOS, decomposed (NFD). Raises as
         `check_path`, NotFound, and Conflict with the current text if its hash is not `if_hash`.
         """
         found = self.find(path) if may_be_memory(path) else None
@@ -148,7 +148,7 @@ class KnowledgeDirectory:
         return True
 
     def known_category(self, category: str) -> str:
-        """Return `category` as it is called here, whatever the case and number of its words."""
+        """Return `category` with each part named as the existing folder of equal `folded` name."""
         known = ""
         for part in filter(None, category.split("/")):
             folders: list[str] = []

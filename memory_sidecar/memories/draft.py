@@ -11,7 +11,7 @@ from memory_sidecar.memories.names import check_category
 MAX_CONTENT_BYTES = 1 << 20  # no reader takes more in
 MAX_TAG_CHARACTERS = 200
 PROPERTIES = ("source", "summary", "status", "pinned", "project")
-"""The fields of `Changes` that are a key of a frontmatter as they are."""
+"""The fields of `Changes` that become keys of a frontmatter unconverted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

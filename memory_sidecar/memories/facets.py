@@ -90,7 +90,7 @@ def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
 
 
 def count_use(rows: MemoryRows) -> dict[str, int]:
-    """Count the current memories, those that `list` shows, and which are hot, cold or unread."""
+    """Count the current memories, which `list` shows, and those of them hot, cold or never read."""
     condition, values = filter_sql(MemoryFilter(), rows)
     counts: Any = rows.connection.execute(
         f"SELECT count(*), count(*) FILTER (WHERE {HOT_SQL}), count(*) FILTER (WHERE {COLD_SQL}),"

@@ -51,7 +51,7 @@ SESSION_LINE = "\n\nSession: "
 
 
 def with_session(statement: str, subject: str) -> str:
-    """Return the content of a memory of `statement`, with a line on what its session was about."""
+    """Return `statement` as a memory's content, with a line on what its session was about."""
     return f"{statement}{SESSION_LINE}{subject}" if subject else statement
 
 

@@ -278,12 +278,12 @@ class Memories(Recall):
         memories = sum(not is_category_page(each.path) for each in taken)
         return CategoryDeleted(folder, memories, taken[0].batch if taken else None)
 
-    # How
+    # Steps
 
     def _resolve(self, path: str) -> tuple[KnowledgeDirectory, MemoryFile]:
         """Read the file of the memory that `path` names, in full or in short; and its directory.
 
-        Raises NotFound. Done before the lock is taken, which would make the folders of an agent.
+        Raises NotFound. Called before the lock is taken, which makes the folders of an agent.
         """
         try:
             return self._read_file(path)
@@ -315,7 +315,7 @@ class Memories(Recall):
     def _index_and_report(
         self, directory: str, written: Written, *, finds_near: bool = True
     ) -> Remembered:
-        """Index the changed files, and return the memory as its caller is told."""
+        """Index the changed files, and return what the caller is told of the memory."""
         self._index(directory, written.changed)
         file, page = written.file, written.file.page
         path = address(directory, file.path)

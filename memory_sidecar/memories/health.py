@@ -46,7 +46,7 @@ FAULTS = (
         " FROM memories m"
         " JOIN memory_relations r ON r.memory = m.key WHERE r.relation = 'superseded_by'"
         " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
-        # Of one that was removed or pruned the user knows, and may bring it back.
+        # The user knows of one that was removed or pruned, and may restore it.
         " AND r.target NOT IN (SELECT value FROM json_each(:archived)) ORDER BY m.path, r.target",
     ),
 )
@@ -61,14 +61,14 @@ SKIPPED = (
     f"{_NOT_INDEXED} = 'skipped' AND reason NOT IN ('{_USUAL}')"
     " AND (source = :sessions) = :is_session ORDER BY source, path"
 )
-"""The SQL that lists the files that are no memories, or no sessions, and were to be such.
+"""The SQL that lists the skipped files that should have been memories or sessions.
 
-Bind `sessions`, the name of that source, and `is_session`, whether its files are meant.
+Bind `sessions`, the name of the source of sessions, and `is_session`, whether its files are meant.
 """
 
 
 def superseding_each_other(connection: Connection) -> list[str]:
-    """List the memories that supersede themselves by way of others, which is a ring."""
+    """List the memories that supersede each other in a ring."""
     older: dict[str, list[str]] = {}
     for path, target in connection.execute(
         "SELECT path, target FROM memories JOIN memory_relations ON memory = key"
@@ -79,10 +79,10 @@ def superseding_each_other(connection: Connection) -> list[str]:
 
 
 def in_rings(following: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the names that are reached from themselves, in one pass: Tarjan's algorithm.
+    """Yield the names that reach themselves through others, in one pass: Tarjan's algorithm.
 
-    A path is walked to its end. The names from the first to the last of a ring are left on it until
-    the first one has been walked from, and then are known to reach each other.
+    It walks a path to its end. The names of a ring stay on the path until all walks from the first
+    of them have ended; those still on it then are known to reach each other.
     """
     first: dict[str, int] = {}  # the place of the earliest name on the path that each name reaches
     path: list[str] = []

@@ -5,8 +5,8 @@ The cross-encoder reads the best few hits together with the question:
     key = score + 0.035 · score of the cross-encoder for question and passage (about -11 to 6)
 
 On turns of LoCoMo, recall at 1 / 5 / 10 grew from .426/.652/.740 to .456/.694/.740;
-judging 20 instead of 10 was no better. Their length decides how many are judged, since that is
-what it costs: a budget of time would give other answers on another day.
+judging 20 instead of 10 was no better. The length of the passages decides how many are judged,
+since it decides the cost: a budget of time would give different answers on different days.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 
 WEAK_BELOW = 0.45
-"""Of a memory that has not faded: few best hits of questions with an answer are below it, and most
-of those without."""
+"""A score, if the memory has not faded: few best hits of questions with an answer are below it, and
+most best hits of questions without one."""
 
 MAX_JUDGED = 10
 JUDGED_CHARACTERS = 400  # of one passage, from its beginning

@@ -62,10 +62,11 @@ class MemoryRows:
         return cls(agent.name, connection, agent.clock(), agent.deletions())
 
     def places(self, wanted: MemoryList) -> list[Place]:
-        """Select what `wanted` describes up to the end of its page, with only what sorts it.
+        """Select the memories that `wanted` describes up to the end of its page: their places only.
 
-        `read` reads the rest, for one page alone: it would slow down the sort of all rows here.
-        Before a further page, memories whose files are gone do not count: it would begin too early.
+        `read` reads the rest of one page, because reading all of it would slow down the sort here.
+        If the page is not the first, memories whose files are gone do not count: it would begin too
+        early.
         """
         condition, values = filter_sql(wanted.filter, self)
         if wanted.without_pages:
@@ -130,9 +131,9 @@ def asking(*databases: MemoryRows) -> AskEach:
 def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
     """List the memories of several databases that `wanted` describes, in its order, then by path.
 
-    Which database a page's memories come from is not known before, so each is asked for the places
-    of all memories up to the end of the page. A memory that is gone, or whose file is, is left out,
-    and the next one listed instead.
+    The databases that a page's memories come from are not known before, so each is asked for the
+    places of all memories up to the end of the page. A memory that is gone, or whose file is gone,
+    is left out, and the next one listed instead.
     """
     found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(wanted)], None)
     places = sorted(chain(*found), key=itemgetter(1, 3))
@@ -161,7 +162,7 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
     """
     condition, values = filter_sql(wanted, rows)
     none = np.empty(0, np.int64)
-    # It asks for more than to hide outdated memories.
+    # `wanted` does more than hide outdated memories.
     if any(_is_set(getattr(wanted, name)) for name in _CONDITIONS):
         return ChosenChunks(_chunks_of(rows.connection, condition, values), none)
     return ChosenChunks(
@@ -286,7 +287,7 @@ _OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
 def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:
     """Read the targets of the memories `keys`, by key and relation.
 
-    Of a successor that is not there, as its file was renamed, the one that supersedes the memory.
+    In place of a successor that is gone, as after a rename, it is the one that says it supersedes.
     """
     named: dict[int, dict[str, list[str]]] = defaultdict(dict)
     rows = connection.execute(

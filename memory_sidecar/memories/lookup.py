@@ -1,6 +1,6 @@
 """SQL questions about memories, for searches and for changes. Only reads.
 
-A change takes the answers for candidates: it reads the files, which are the truth.
+A change treats the answers as candidates, and reads the files, which are the truth.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def files_linking_to(connection: Connection, directory: str, file: str) -> list[
 
 
 def files_missed(connection: Connection, directory: str, moving: str = "") -> list[str]:
-    """List the files of `directory` that are gone, and that a page names as its older or newer one.
+    """List the missing files of `directory` that a page names as its older or newer version.
 
-    A memory that gets such a name would be hidden, or hide that one. Pages that the memory `moving`
-    names do not count: a move of it that was killed may have changed them already.
+    A memory that gets such a name would be hidden by that page, or hide it. Pages that the memory
+    `moving` names do not count, because a killed move of it may have changed them already.
     """
     targets = column(
         connection,
@@ -92,7 +92,7 @@ def _files_in(directory: str, paths: Iterable[str]) -> list[str]:
 
 
 def memories_by_statement(connection: Connection) -> dict[str, str]:
-    """Return the paths of the memories that name their session's subject, by what they state."""
+    """Return the paths of the memories that name their session's subject, by their statement."""
     rows: list[Any] = connection.execute(
         "SELECT content, path FROM memories JOIN memory_contents ON memory = key"
         " WHERE instr(content, ?) ORDER BY path DESC",
@@ -118,7 +118,7 @@ def paths_there(connection: Connection, paths: Collection[str]) -> list[str]:
 
 
 def paths_beginning(connection: Connection, first: str) -> list[str]:
-    """List up to 20 paths that begin with `first`, which suffices to tell whether it is one."""
+    """List up to 20 paths that begin with `first`: enough to tell whether only one does."""
     return column(
         connection,
         "SELECT path FROM memories WHERE path >= :first AND path < :first || char(0x10ffff)"
@@ -128,7 +128,7 @@ def paths_beginning(connection: Connection, first: str) -> list[str]:
 
 
 def paths_like(connection: Connection, path: str) -> list[str]:
-    """List up to MAX_LIKE paths whose file name begins as that of `path`, else ones like it."""
+    """List up to MAX_LIKE paths whose file name begins with that of `path`, else similar paths."""
     paths = column(
         connection, f"SELECT path FROM memories ORDER BY updated_at DESC LIMIT {MAX_COMPARED}"
     )
@@ -143,7 +143,7 @@ def _stem(path: str) -> str:
 
 
 def list_categories(connection: Connection) -> list[Category]:
-    """List all categories by path, with counts of their memories alone and of those below too."""
+    """List all categories by path, with counts of the memories in each, and in and below it."""
     rows: list[Any] = connection.execute(
         "SELECT path, parent_path, coalesce(description, ''),"
         " (SELECT count(*) FROM memories WHERE category = categories.path),"

@@ -43,7 +43,7 @@ SUCCESSOR_SQL = (
     " AND s.target = (SELECT path FROM memories WHERE key = r.memory)"
     " ORDER BY n.updated_at DESC, n.path LIMIT 1"
 )
-"""Selects the path of the latest memory that supersedes the one of the row `r` of its relations."""
+"""Selects the path of the latest memory that supersedes the memory of `r`, a row of relations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +59,9 @@ class IndexedMemory:
     relations: tuple[tuple[Relation, str], ...] = ()
     declared_id: str = ""  # its frontmatter's `id`
 
-    kind: str = ""  # of an atom experiment, knowledge or pattern; page for one around atoms, or ""
+    kind: str = ""  # for an atom experiment, knowledge or pattern; page for one around atoms, or ""
     atom_id: str = ""  # EXP-042
-    project: str = ""  # of an atom its folder's project, of any other the one it was made in
+    project: str = ""  # for an atom its folder's project, for any other the one it was made in
     refs: int = 0  # how often an atom was read, as its file says
     last_ref: str = ""  # ISO 8601
 

@@ -44,10 +44,10 @@ def move(
 ) -> MovedFile:
     """Rename the memory at `path`, or move it to the category `to`.
 
-    `to` is a category if one of that name exists, or if it ends in `/`. The file is moved to the
-    byte, after those of the memories at `linking` that name its old path are changed to name the
-    new one, and after `note(old, new)`: where a kill comes between, the same call completes it.
-    Raises NotFound, SecretRefused, and Conflict if the new path is taken, or one of `reserved`.
+    `to` is a category if one of that name exists, or if it ends in `/`. The file is moved byte for
+    byte, after the pages at `linking` that name its old path have been changed to name the new one,
+    and after `note(old, new)`: after a kill in between, the same call completes the move. Raises
+    NotFound, SecretRefused, and Conflict if the new path is taken, or one of `reserved`.
     """
     with directory.changing():
         old = directory.read(path)
@@ -138,7 +138,7 @@ def share(
 
 
 def _refuse_secrets(file: MemoryFile, **destination: str) -> None:
-    """Raise SecretRefused for a secret in `file`: one written by hand was never checked before."""
+    """Raise SecretRefused for a secret in `file`: a file written by hand was not checked before."""
     page = parse_page(file.text)
     refuse_credentials({**destination, **page.meta, "content": page.body})
 

@@ -20,7 +20,7 @@ MEMORY_SUFFIX = ".md"
 MAX_SLUG_BYTES = 80  # of names made here; a file system takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
-MAX_PATH_CHARACTERS = 4096  # no disk has a longer path, whose spellings may be gigabytes
+MAX_PATH_CHARACTERS = 4096  # no disk has a longer path, and its spellings might take gigabytes
 
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -139,9 +139,9 @@ def with_slashes(path: str) -> str:
 
 
 def spellings(path: str) -> tuple[str, ...]:
-    """Return the names that a file called `path` may have on disk: composed (NFC), decomposed.
+    """Return the paths that a file called `path` may have on disk: in NFC (composed) or NFD.
 
-    Its name and the folders above may differ, as where a file from macOS is put into one of ours.
+    Its name and the folders above it may differ, as when a file from macOS is put into one of ours.
     """
     if path.isascii() or len(path) > MAX_PATH_CHARACTERS:
         return (path,)
@@ -205,7 +205,7 @@ def slug(text: str) -> str:
 
     Cut between words if possible, never within a character.
     """
-    normal = unicodedata.normalize("NFKC", text[:300].replace("İ", "I")).lower()  # else with a dot
+    normal = unicodedata.normalize("NFKC", text[:300].replace("İ", "I")).lower()  # İ gets a dot
     if normal.isascii():
         words = _ASCII_WORD.findall(normal)
     else:

@@ -74,7 +74,7 @@ class Recall:
         return self._ask(partial(self._search, query), *_embedded(query), with_shared=False)
 
     def judge_of(self, query: MemoryQuery) -> Judge | None:
-        """Return what reranks the hits of `query`; None if nothing is to, or without its model."""
+        """Return the judge that reranks the hits of `query`; None if it is off or has no model."""
         reranks = self._agent.reranks if query.rerank is None else query.rerank
         return make_judge(self._agent.data.models, self._reporter) if reranks else None
 
@@ -154,7 +154,7 @@ class Recall:
         )
 
     def _find_memory(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
-        """Find the memory that `path` names, see `get`, and the agent that it is of."""
+        """Find the memory that `path` names, see `get`, and its agent."""
         path = escape_bytes(path)
         names = dict.fromkeys((path, *spellings(with_slashes(path))))
 
@@ -244,7 +244,7 @@ class Recall:
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
             self._reporter.notice(own.no_memories_error().with_hint)
-        for agent in existing[1:]:  # they are asked in turn, but built at once
+        for agent in existing[1:]:  # they are asked in turn, but built in parallel
             with suppress(SidecarError):  # which is raised again below
                 agent.data.begin_waiting(self._reporter)
         for agent in existing:

@@ -79,7 +79,7 @@ class Facts(MemoryHead):
     def outdated_marks(self) -> list[str]:
         """Why searches leave it out: `expired`, or its status if that says so itself."""
         standing = standing_of(status_word({"status": self.status}))
-        # One that another supersedes may say itself that it is active.
+        # The page of a memory that another supersedes may say that it is active.
         superseded = SUPERSEDED if standing is Standing.ACTIVE else self.status
         return [
             *([superseded] if self.superseded else []),

@@ -90,7 +90,7 @@ class Searched:
 
 
 def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
-    """Find the memories for `query` in all of `readable`, without shared copies of own ones.
+    """Find the memories for `query` in all of `readable`, without shared copies of own memories.
 
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than
@@ -132,7 +132,7 @@ def _place_of(hit: RankedMemory) -> tuple[float, bool, str, str]:
 def _about_project(query: MemoryQuery, readable: Sequence[Readable]) -> MemoryQuery:
     """Return `query` without the name of the project that it is about, whose memories it prefers.
 
-    That is a project that it names, or else the one that it is asked in.
+    It is one that the text names: the filter's, that of a memory, or the one that it is asked in.
     """
     text = query.searched
     if query.mode is SearchMode.HYBRID:
@@ -251,7 +251,7 @@ class _Search:
     def _score_memories(
         self, chunks: ScoredRows, places: Sequence[ChunkPlace], named: Collection[int]
     ) -> ScoredRows:
-        """Return the scores of the memories of `chunks`, each with its place."""
+        """Return the scores of memories by `chunks`, the best of each, which lie at `places`."""
         wanted, prefers = self.query.filter, self.query.prefers
         outdated = {standing_of(each.lower()) for each in wanted.statuses} - {Standing.ACTIVE}
         is_asked_for = wanted.with_expired or wanted.with_superseded or outdated
@@ -274,7 +274,7 @@ class _Search:
         return replace(chunks, scores=scores, boosts=boosts, steps=steps)
 
     def _best_rows(self, chunks: ScoredRows) -> Ids:
-        """Return the rows of the best chunks; of equally good ones at the end the first by path."""
+        """Return the rows of the best chunks; among equally good last ones, the first by path."""
         depth = _depth(self.query)
         if len(chunks.ids) <= depth:
             return np.arange(len(chunks.ids))

@@ -1,7 +1,7 @@
 """Writes and deletes the rows of a memory's file in the agent's database.
 
 The same transaction updates which memories are superseded and which categories exist, so that no
-query has to compute it.
+query has to compute that.
 """
 
 from __future__ import annotations

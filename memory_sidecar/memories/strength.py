@@ -2,8 +2,8 @@
 
 Forgetting is exponential with a half-life that grows with every use, as in half-life regression
 (Settles & Meeder, "A Trainable Spaced Repetition Model for Language Learning", ACL 2016), which
-writes the curve of Ebbinghaus as p = 2^(-Δ/h). With its growth by the square root of the number
-of recalls:
+writes the curve of Ebbinghaus as p = 2^(-Δ/h). Here, the half-life grows with the square root
+of the number of recalls:
 
     strength = 2 ^ (-days since the last change or use / half-life)
     half-life = 60 days * sqrt(1 + uses) * (1 + 0.25 * pieces of evidence, at most 4)

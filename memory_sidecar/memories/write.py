@@ -110,9 +110,10 @@ def edit(
 ) -> list[str]:
     """Set what `change` returns, and the times that it lacks, in the frontmatter at `path`.
 
-    Returns the path on disk, or nothing if `change` does. If a person saves the file meanwhile, it
-    is read again, since what it is about, such as a move, is done. Raises NotFound, PathRefused,
-    PageBroken, and Conflict if each of EDIT_TRIES tries meets another text.
+    Returns the path on disk, or nothing if `change` returns nothing. If a person saves the file
+    meanwhile, it is read again, because the change that causes this one, such as a move, is made in
+    any case. Raises NotFound, PathRefused, PageBroken, and Conflict if each of EDIT_TRIES tries
+    meets another text.
     """
     for tries_left in reversed(range(EDIT_TRIES)):
         old = directory.read(path)
@@ -132,8 +133,8 @@ def edit(
 def delete(directory: KnowledgeDirectory, path: str, linking: Iterable[str]) -> list[str]:
     """Delete the memory at `path`; return the paths of all files that changed.
 
-    Those at `linking` that say that it supersedes them say so no longer; they go first, as after a
-    kill in between the memory must be there to be deleted again.
+    The pages at `linking` that name it as their successor are changed first, because after a kill
+    in between the memory must still be there to be deleted again.
     """
     changed = relink(directory, linking, path, None, Relation.SUPERSEDED_BY)
     directory.delete(path)
@@ -164,7 +165,7 @@ def relink(
 
     changed: list[str] = []
     for path in dict.fromkeys(paths):
-        with suppress(UsageError, NotFound, PageBroken):  # by hand, it may name no page
+        with suppress(UsageError, NotFound, PageBroken):  # written by hand, it may name no page
             changed += edit(directory, path, relinked)
     return changed
 
@@ -273,7 +274,7 @@ def _rewrite(
 
 
 def _missing_times(old: MemoryFile) -> Meta:
-    """Return the times that the page lacks, from its file: a write would change the file's."""
+    """Return the times that the page lacks, from the mtime of its file, which a write changes."""
     page = old.page
     return {
         key: iso_utc(ms)
