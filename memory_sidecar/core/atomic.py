@@ -2,8 +2,8 @@
 
 A new file is written under a temporary name in its folder, synced and renamed; missing folders are
 made. What a crash leaves behind begins with `TEMPORARY_PREFIX`, and `sweep` deletes it. An error
-after the rename does not make the change fail. `opening` says which paths are refused. What changes
-a single file raises OSError.
+after the rename does not make the change fail. `opening` says which paths are refused. Functions
+that change a single file raise OSError.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def sweep(tree: Tree, folder: StrPath, *, before_ms: float, pattern: str = "**/"
 def what_is_refused(error: OSError, path: StrPath) -> str:
     """Return what `error` refuses: to read the file at `path`, or to write a folder.
 
-    That is the one above `path`, or of a move that failed, the first that may not be written.
+    That folder is the one above `path` or, of the two of a move, the first that is not writable.
     """
     if os.path.isfile(path) and not os.access(path, os.R_OK):
         return f"read {os.fspath(path)}"
@@ -140,7 +140,7 @@ def what_is_refused(error: OSError, path: StrPath) -> str:
 
 
 class _ChangedFileError(Exception):
-    """The file to be replaced does not hold what it held."""
+    """The file to be replaced no longer holds what it held."""
 
 
 def _replace(tree: Tree, path: StrPath, content: bytes, *, before: bytes | None) -> None:

@@ -46,7 +46,7 @@ class ChildFailed(Exception):
 
 
 def child_environment(caller: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str]:
-    """Return the environment for a program: of `caller`, what is passed on and the `named` ones."""
+    """Return a program's environment: of the `caller`'s, what is passed on, and those `named`."""
     passed = {
         name: value
         for name, value in caller.items()
@@ -69,7 +69,7 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 def output_of(
     command: str, *, environ: Mapping[str, str], text: bytes = b"", timeout_s: float
 ) -> bytes:
-    """Run `command`, in words as of a shell, as `run_child` does; return its standard output.
+    """Run `command`, split into words as by a shell, by `run_child`; return its standard output.
 
     Raises ChildFailed if it does not start, takes too long or fails.
     """
@@ -107,7 +107,7 @@ def run_child(
     """Run a program that `find_program` found, with `text` as its standard input.
 
     `environ` is its whole environment; `umask`: -1 for ours. `meanwhile` is called every STEP_S; if
-    it raises, the program is killed. `is_limited`: to as much memory as this process may have.
+    it raises, the program is killed. `is_limited`: it may have only as much memory as this process.
     Raises OSError and subprocess.TimeoutExpired.
     """
     folder = Path(home(environ))
@@ -125,7 +125,7 @@ def run_child(
             lift_memory_limit(process.pid)
         assert process.stdin is not None
         Thread(target=_feed, args=(process.stdin, text), daemon=True).start()
-        process.stdin = None  # `communicate` takes input only where it is asked once
+        process.stdin = None  # `communicate` takes input only if it is called once
         try:
             while True:
                 left_s = until_s - time.monotonic()

@@ -35,7 +35,7 @@ def find_candidates(text: str) -> Iterator[Credential]:
         match = _IN_URL.match(text, at)
         if match and not _is_default(*match.groups()):
             yield Credential("password in a URL", *match.span(2))
-    lower = text.replace("\u0130", "i").lower()  # the only letter with a lower case of two
+    lower = text.replace("\u0130", "i").lower()  # its lower case alone would be two characters
     yield from _find_assigned_values(text, lower)
 
 
@@ -119,7 +119,7 @@ def _find_known_forms(text: str) -> Iterator[Credential]:
         else:
             inside = ((end, bisect_right(begins, end - 1) - 1) for end in _ends_of(held, mark.text))
             ends = (runs[number][0] + end - begins[number] for end, number in inside)
-        matched = 0  # up to here: marks within a match would take the square of its length
+        matched = 0  # skip marks before it: to match at marks within a match would be quadratic
         for end in ends:
             begin = end - len(mark.text) - mark.before
             # Match in the whole text: a form may go on beyond the run.
@@ -146,7 +146,7 @@ _SHORT_NAMES = ("key", "pass", "auth")
 """Names so common inside other words that they count only as the last word of a longer name."""
 
 _PASSWORDS = ("passw", "pwd", "passphrase")
-"""The names among them of what a person may have chosen."""
+"""Those of the names whose values a person may have chosen."""
 
 _HARMLESS_BEFORE = tuple(
     """
@@ -182,7 +182,7 @@ _ASSIGNED = re.compile(
 _SETS = re.compile(
     r"(?:^|[^a-z])(?:set|with|make|hash|check|verify|change|update)\w{0,16}$", re.IGNORECASE
 )
-"""The name of a function that is given a secret, before `password`; others look one up by name."""
+"""How a function's name begins, before `password`, that is given one; others look one up."""
 _OPTION = re.compile(r"(?:^|\s)(?:--|ENV |setx )[\w-]*$")
 _SENT_TOKEN = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
 _IN_URL = re.compile(r"([^\s:/@\"'<>]{0,64}):([^\s/@\"'<>]{3,128})@[\w\[]")
@@ -207,7 +207,7 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 def _find_assigned_values(text: str, lower: str) -> Iterator[Credential]:
     """Yield the values in `text` that are assigned to a secret's name or sent as a token."""
-    # In a text made of names most values repeat. Forgotten with the text: they may be secrets.
+    # In a text made of names most values repeat. Not kept beyond the text: they may be secrets.
     looks_random = lru_cache(maxsize=1 << 10)(_looks_random)
     for scheme in ("bearer ", "basic "):
         for at in _ends_of(lower, scheme):

@@ -65,7 +65,7 @@ def may_be_cut(text: str) -> bool:
 def mask_across_edges(before: str, text: str, after: str) -> str:
     """Return `text` with the credentials masked that begin in `before` or end in `after`.
 
-    These are the texts next to it. Credentials inside of `text` alone are left as they are.
+    `before` and `after` are the texts beside it. Credentials wholly inside `text` stay as they are.
     """
     start, end = len(before), len(before) + len(text)
     parts, at = [], start
@@ -84,9 +84,9 @@ _ASCII = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 def first_words(text: str, most: int, sign: str = " …") -> str:
     """Cut `text`, with `sign` behind it, if it has more than `most` characters.
 
-    Cuts after a word. Where little would be left, as in languages without spaces, it cuts between
-    any characters but two of ASCII: half a secret would no longer look like one, and be shown. And
-    where that leaves little, secrets are masked before the text is cut.
+    Cuts after a word. If little would be left, as in languages without spaces, cuts between any two
+    characters that are not both ASCII, since half a secret would no longer look like one, and be
+    shown. If that leaves little, too, secrets are masked before the text is cut.
     """
     if len(text) <= most:
         return text
@@ -151,7 +151,7 @@ def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
     held = tuple(_texts_of(document))
     texts = [text for _, _, text in held]
     names = [f"{name}: {text[:200]}" for _, name, text in held if names_a_secret(name)]
-    # Of a list, most values repeat: what is left of them takes half the time.
+    # Values in a list mostly repeat, so searching only the distinct ones takes half the time.
     return any(find_credentials("\n\n".join(dict.fromkeys(each))) for each in (texts, names))
 
 
@@ -182,7 +182,7 @@ def _mask_value(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
         items = [_mask_value(each, name) for each in value]
         return type(value)(each for each, _ in items), sum(count for _, count in items)
     if is_dataclass(value) and not isinstance(value, type):
-        if not _may_hold_some(value):  # as most of thousands of hits, one of which holds some
+        if not _may_hold_some(value):  # as most of thousands of hits do not, if one does
             return value, 0
         named = {
             each.name: _mask_value(getattr(value, each.name), each.name) for each in fields(value)

@@ -251,9 +251,9 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
 def system_error(
     error: OSError | MemoryError, where: str | os.PathLike[str] = ""
 ) -> SidecarError | None:
-    """Return the error for what the system cannot do now, whatever it is asked for; else None.
+    """Return the error for what the system lacks (memory, open files, room, a sound disk), if any.
 
-    `where` is the file that `error` is about, where it does not say so itself.
+    `where` is the file that `error` is about, if `error` does not name one.
     """
     if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
         free = "free memory, or raise `ulimit -v` to 2 GB; then `memory-sidecar stop`"

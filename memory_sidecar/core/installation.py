@@ -36,7 +36,7 @@ def uninstall_command() -> str:
 
 
 def _own_pip() -> str:
-    """Return the command of this environment's pip: that of the user may be another's."""
+    """Return the command of this environment's pip: the user's may be another environment's."""
     return f"{quote(sys.executable)} -m pip"
 
 

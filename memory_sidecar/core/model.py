@@ -238,5 +238,5 @@ class ExchangeRequest:
     gives: bool = True
     takes: bool = True
     changed: Collection[str] = ()  # where any are named and nothing is owed, look at no others
-    over: Collection[str] = ()  # conflicts: what only gives replaces theirs, what only takes ours
+    over: Collection[str] = ()  # conflicts: giving alone replaces theirs, taking alone ours
     with_secrets: bool = False  # give files that seem to hold one, too

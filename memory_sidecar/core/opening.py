@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _HAS_HANDLES = os.open in os.supports_dir_fd
 _FILE = (
     getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # else opening a FIFO waits for who writes to it
+    | getattr(os, "O_NONBLOCK", 0)  # else opening a FIFO waits for a writer
     | getattr(os, "O_BINARY", 0)
 )
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
@@ -77,7 +77,7 @@ def read_user_file(path: StrPath, limit_bytes: int) -> bytes:
 
 def is_utf8(path: str) -> bool:
     """Whether `path` can be stored and sent as text: one that is not holds escaped bytes."""
-    if path.isascii():  # which is told at once
+    if path.isascii():  # which takes no time
         return True
     try:
         path.encode()

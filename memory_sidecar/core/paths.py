@@ -58,7 +58,7 @@ SHARED = "shared"
 """The agent whose memories all others may read."""
 
 MAX_DATABASE_PATH_BYTES = 504
-"""SQLite on Unix opens none with a longer path: its 512 bytes are also to hold that of the log."""
+"""SQLite on Unix opens no longer path: its limit of 512 bytes holds for the log's path, too."""
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """The name of an agent, a source or a project, each of which names a folder."""
@@ -73,9 +73,10 @@ class StorePaths:
 
     @property
     def name(self) -> str:
-        """The name of this database's folders, which no other in its folder has.
+        """The name of this database's folders, which no other database beside it has.
 
-        That of the file without `.sqlite`, or else with it: `x.sqlite` → `x`, `x` → `x.sqlite`.
+        It is the file's name without `.sqlite`, or with it added: `x.sqlite` → `x`, `x` →
+        `x.sqlite`.
         """
         name = self.db.name.removesuffix(SUFFIX)
         is_short = name not in ("", self.db.name) and not name.endswith(SUFFIX)
@@ -91,15 +92,15 @@ class StorePaths:
 
     @property
     def earlier_clones(self) -> Path:
-        """Where an earlier version put them; those stay, as their sources name their folders."""
+        """Where an earlier version put clones; they stay, as their sources name their folders."""
         return self.db.parent / "clones" / self.db.stem
 
     def adopt_state(self) -> None:
         """Rename the state that an earlier version named without any suffix, as far as possible.
 
-        It stays where `x.sqlite` is there, which shared it with `x.db`; then ours is made anew. A
-        database that is not there has none: else a mistyped name would take that of `x.sqlite`,
-        where this is being made anew.
+        It stays if `x.sqlite` exists, which shared it with `x.db`; then ours is made anew. A
+        database that does not exist adopts none: else a mistyped name would take the state of an
+        `x.sqlite` that is being made anew.
         """
         if self.name == self.db.stem:
             return
@@ -258,7 +259,7 @@ def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str])
                 f"the path {str(root)[:40]}… is too long",
                 hint="name another data directory with --data-dir",
             ) from error
-        # Otherwise it is not there yet, or what is done with it says what is wrong.
+        # Otherwise it does not exist yet, or its first use says what is wrong.
     return DataDir(root)
 
 

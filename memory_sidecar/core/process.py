@@ -23,7 +23,7 @@ if sys.platform != "win32":
 INDEXING = 5  # niceness, 0 to 19
 EMBEDDING = 10  # niceness, also of the processes that read files
 
-SWITCH_INTERVAL_S = 0.001  # so that a query soon gets Python's lock from background work
+SWITCH_INTERVAL_S = 0.001  # so that a query soon gets the GIL from background work
 MAX_ARENAS = 2
 MAX_DATA_BYTES = 4 << 30  # stacks of threads included; a million chunks take less than 1 GiB
 MAX_STACK_BYTES = 16 << 20  # of a thread, under that limit: some 30 run, and usually have 8 MiB
@@ -40,7 +40,7 @@ def available_cores() -> int:
 
 def process_memory_bytes() -> int:
     """Return the memory that this process holds, in bytes."""
-    import psutil  # here, since few commands have the 40 ms for it
+    import psutil  # here, since it takes 40 ms and few commands need it
 
     held: int = psutil.Process().memory_info().rss
     return held
@@ -65,20 +65,20 @@ def limit_memory() -> None:
     Call it before any thread is started. By default glibc gives many threads a heap of their own,
     each of which keeps its peak size. Some texts make a grammar take gigabytes within one step: at
     the limit this process ends, as at any crash of a grammar, before the machine is out of memory.
-    There is none where `ulimit -s` gives threads such stacks that these alone would reach it.
+    No limit is set if `ulimit -s` gives threads stacks so large that these alone would reach it.
     """
     mallopt = _libc("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, MAX_ARENAS)
     if sys.platform == "linux":
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        stack, _ = resource.getrlimit(resource.RLIMIT_STACK)  # of a thread 2 MiB, if there is none
+        stack, _ = resource.getrlimit(resource.RLIMIT_STACK)  # without a limit, 2 MiB a thread
         if stack <= MAX_STACK_BYTES and not 0 <= soft <= MAX_DATA_BYTES:  # negative: none
             resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, hard))
 
 
 def limit_addresses(most: int) -> None:
-    """Limit the address space of this process for good to `most` bytes, or less if it has less.
+    """Limit the address space of this process to `most` bytes for good, or keep a lower limit.
 
     On Linux only: macOS refuses such a limit.
     """

@@ -34,10 +34,10 @@ def is_set(environ: Mapping[str, str], variable: str) -> bool:
 
 
 def settle_folders(environ: MutableMapping[str, str]) -> None:
-    """Have every folder in `environ` mean the same wherever it is read: the daemon works elsewhere.
+    """Make every folder in `environ` mean the same in the daemon, whose working directory differs.
 
-    A relative home or XDG folder counts as not set, as the XDG specification has it. Those of ours
-    are taken as relative to the working directory.
+    A relative home or XDG folder counts as not set, as the XDG specification has it. The variables
+    of ours are taken as relative to the working directory.
     """
     for name in ("HOME", *_XDG_FOLDERS):
         if sys.platform != "win32" and not os.path.isabs(environ.get(name, os.sep)):
@@ -150,7 +150,7 @@ def expand_home(path: str, environ: Mapping[str, str]) -> str:
 def absolute_path(folder: str, path: str) -> str:
     """Return `path`, relative to `folder`, as an absolute one without `.` and `..`.
 
-    `link/..` is the folder above what the link leads to, as other programs have it. Never fails.
+    `link/..` is the folder above the link's target, as in other programs. Never fails.
     """
     path = os.path.join(folder, path)
     above, up, rest = f"{path}{os.sep}".rpartition(f"{os.sep}{os.pardir}{os.sep}")
@@ -180,7 +180,7 @@ def _read_answers(environ: Mapping[str, str]) -> dict[str, bool]:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours_alone(status):
                 return {}
-            *lines, _cut_off = file.read(MAX_ANSWERS_BYTES).split(b"\n")  # may name a folder above
+            *lines, _cut_off = file.read(MAX_ANSWERS_BYTES).split(b"\n")  # half a path is another
     except FileNotFoundError:
         return {}
     return {os.fsdecode(line[1:]): _SIGNS[line[:1]] for line in lines if line[:1] in _SIGNS}
@@ -277,7 +277,7 @@ def _is_ours_alone(status: os.stat_result) -> bool:
 
 def _replace(path: str, content: bytes) -> None:
     folder, name = os.path.split(path)
-    written = os.path.join(folder, f".sidecar-tmp-{name}")  # one, however often we are killed
+    written = os.path.join(folder, f".sidecar-tmp-{name}")  # one name: kills leave one file at most
     fd = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         try:
@@ -288,5 +288,5 @@ def _replace(path: str, content: bytes) -> None:
             os.close(fd)
         os.replace(written, path)
     except OSError:
-        os.unlink(written)  # a full disk needs every file less
+        os.unlink(written)  # to free room on a full disk
         raise

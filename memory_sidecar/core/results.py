@@ -105,7 +105,7 @@ class Problem:
 class Reporter(Protocol):
     """Takes the notices and the progress of a running command, for its caller."""
 
-    waits: bool  # a while for what is not indexed yet, rather than hear that something is missing
+    waits: bool  # whether the caller waits a while for what is not indexed yet
 
     def notice(self, text: str) -> None:
         """Show the caller one line: what is missing, and what to do."""
@@ -127,7 +127,7 @@ class Silent:
 def ask_each(names: Iterable[str], ask: Callable[[str], T], reporter: Reporter) -> list[T]:
     """Return what `ask` finds of each agent in `names`.
 
-    One that cannot be read is left out, with a notice.
+    An agent that cannot be read is left out, with a notice.
     """
     found = []
     for name in names:

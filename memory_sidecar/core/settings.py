@@ -28,7 +28,7 @@ ENV_PREFIX = "MEMORY_SIDECAR_"
 MAX_NUMBER = (1 << 31) - 1
 USER_CONFIG_NAME = "config.toml"
 MAX_CONFIG_BYTES = 1 << 20
-MAX_UNTRUSTED_BYTES = 1 << 14  # a key of so many dots is read in half a second, of 1 MiB in an hour
+MAX_UNTRUSTED_BYTES = 1 << 14  # a key of so many dots takes half a second to read, 1 MiB an hour
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
 _FURTHER_VARIABLES = {"context_root": (f"{ENV_PREFIX}CONTEXT",)}  # beside the one of its name
@@ -60,7 +60,7 @@ class Settings:
     session_promotion: bool = False  # whether saving a session that ended in success promotes it
     database: str = ""  # of a team, as postgresql://user@host/name; "" keeps all in SQLite
     database_password_command: str = ""  # prints that user's password on its first line
-    database_agents: tuple[str, ...] = ("shared",)  # whose memories and sessions the team's has
+    database_agents: tuple[str, ...] = ("shared",)  # whose memories and sessions are in it
     editor_url: str = "vscode://file{path}:{line}"  # what the page opens code with
     keep_questions: bool = True  # whether what is asked is noted, for `growth`
     log_level: str = "info"  # of the daemon: debug, info, warning or error

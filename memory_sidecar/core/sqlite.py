@@ -45,7 +45,7 @@ SQLITE_VERSION = apsw.sqlite_lib_version()  # of the one that `apsw` carries
 BUSY_TIMEOUT_MS = 10_000
 _RETRY_S = 0.01
 CACHE_KIB = 64 * 1024  # of a writer, which sorts and merges in it
-READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file as well
+READER_CACHE_KIB = 2 * 1024  # of each of several readers; the system caches the file as well
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 _VFS_WITHOUT_LOCKS = "win32-none" if os.name == "nt" else "unix-none"
@@ -59,7 +59,7 @@ def connect(path: Path, *, read_only: bool = False, cache_kib: int | None = None
     the disk refuses, StoreBusy where another process holds it for longer than the time-out.
     """
     with named_errors(path):
-        import sqlite_vec  # and with it numpy, which a process that opens none does without
+        import sqlite_vec  # here: it imports numpy, for which not every process has the time
 
         _check_files(path, is_made=not read_only)
         connection = _open_reader(path) if read_only else apsw.Connection(str(path))
@@ -69,7 +69,7 @@ def connect(path: Path, *, read_only: bool = False, cache_kib: int | None = None
             connection.load_extension(sqlite_vec.loadable_path())
             connection.enable_load_extension(False)
             if not read_only:
-                connection.pragma("auto_vacuum", "incremental")  # heard by a new file alone
+                connection.pragma("auto_vacuum", "incremental")  # takes effect in a new file only
                 _write_ahead(connection)
             connection.pragma("synchronous", "normal")
             connection.pragma("temp_store", "memory")
@@ -140,7 +140,7 @@ def _check_files(path: Path, *, is_made: bool) -> None:
         if status is not None and not (stat.S_ISREG(status.st_mode) or path.is_dir()):
             raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, file)
         if status is None and not suffix and is_made:
-            with suppress(FileExistsError):  # for the user alone, and what SQLite puts beside it
+            with suppress(FileExistsError):  # with 0600, which SQLite copies for the files beside
                 os.close(tree.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
@@ -182,7 +182,7 @@ def _write_ahead(connection: apsw.Connection) -> None:
     If two connections do so at once with a new file, SQLite refuses one of them immediately,
     without the busy time-out, since they would wait for each other.
     """
-    if connection.readonly("main"):  # as SQLite opens, without a word, what cannot be written
+    if connection.readonly("main"):  # as SQLite silently opens what cannot be written
         raise apsw.ReadOnlyError("it can only be read")
     deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
@@ -233,7 +233,7 @@ def rows_at_once(
 ) -> list[list[Any]]:
     """Return the rows of `SELECT columns FROM rest`, none of them a BLOB, read as one text.
 
-    To step to a row lets go of Python's lock: beside a busy thread, 100 rows took 68 ms.
+    Stepping to a row releases the GIL: beside a busy thread, 100 rows took 68 ms.
     """
     listed = f"SELECT json_group_array(json_array({columns})) FROM {rest}"  # noqa: S608  ours
     return list(json.loads(column(connection, listed, values)[0]))

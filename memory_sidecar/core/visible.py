@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 
-# C0 but for tab and line feed, DEL, C1, the separators of lines and paragraphs, and what turns the
-# direction of writing; tags, which spell ASCII invisibly. A carriage return does no harm where a
-# line ends.
+# C0 except tab and line feed, DEL, C1, the separators of lines and paragraphs, marks that change
+# the direction of writing, and tags, which spell ASCII invisibly. A carriage return does no harm
+# at the end of a line.
 _STEERING = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]|\r(?!\n)"
 )
