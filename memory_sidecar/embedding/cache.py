@@ -42,7 +42,7 @@ KEEP_EVERY = 64  # passages embedded between two writes, about 2 s: what a kill 
 Answer = TypeVar("Answer")
 
 MAX_ROWS = 400_000  # about 800 MB
-TRIM_EVERY_ROWS = 20_000  # written by one process: as many more at most
+TRIM_EVERY_ROWS = 20_000  # written by one process, which exceeds the limit by no more
 RETRY_S = 60.0  # after an error, such as a full disk
 REPLACE_PATIENCE_S = 10.0  # while another process checks or replaces a broken file
 CACHE_KIB = 4 * 1024  # keys come in no order: more of the file in memory would not help
@@ -87,7 +87,7 @@ class VectorCache:
         self._connection: apsw.Connection | None = None
         self._off_until_s = 0.0
         self._logged = ""  # why it is off
-        self._rows_since_trim = TRIM_EVERY_ROWS  # not known: the first write looks
+        self._rows_since_trim = TRIM_EVERY_ROWS  # unknown, so the first write trims
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Floats]:
         """Return the cached vectors of `keys`, by key, as read-only arrays."""
@@ -223,7 +223,7 @@ def _is_sound(path: Path) -> bool:
 def _trim(connection: apsw.Connection, max_rows: int) -> None:
     """Delete the least recently used vectors until `max_rows` are left.
 
-    The next ones fill their room: to shrink the file in between takes twice as long again.
+    New vectors fill the freed room: shrinking the file in between takes twice as long again.
     """
     with transaction(connection):
         rows: Any = connection.execute("SELECT count(*) FROM vectors").get

@@ -106,9 +106,9 @@ class QueryGate:
 class OnnxModel:
     """A transformer from its ONNX file and its tokenizer: one text, or one pair, a call.
 
-    On one thread; any number of threads may run it at once. Own code, because FastEmbed, which
-    downloads the model and by whose rules this reads its files, takes 0.3 s and 30 MB to import:
-    for models of images and sparse vectors. A test holds that both give the same bits.
+    A run takes one thread; any number of threads may run it at once. Own code, because FastEmbed
+    takes 0.3 s and 30 MB to import, for models of images and sparse vectors. This reads the files
+    that FastEmbed downloads by its rules; a test holds that both give the same bits.
     """
 
     def __init__(self, folder: Path, model_file: str) -> None:
@@ -136,7 +136,7 @@ class OnnxModel:
         return output
 
     def give_back_arena(self) -> None:
-        """Free what the longest text has taken: it is kept for the next one that long."""
+        """Free the memory that the longest text took, and ONNX Runtime keeps for another one."""
         from onnxruntime import RunOptions
 
         options = RunOptions()
@@ -186,8 +186,8 @@ LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
 RERANK_THREADS = 4
 QUESTIONS_KEPT = 256
-PAIRS_KEPT = 10 * QUESTIONS_KEPT  # as many texts as are mostly judged for a question
-_LEAST_LENGTH = 1e-12  # that is divided by
+PAIRS_KEPT = 10 * QUESTIONS_KEPT  # mostly, 10 texts are judged for a question
+_LEAST_LENGTH = 1e-12  # avoids a division by zero
 
 
 class EmbeddingStopped(Exception):
@@ -224,7 +224,7 @@ class Embedder(OnDemand[OnnxModel]):
         model = self.load()
         with self._gate.query():
             vector = _embed(model, QUERY_PREFIX + text)
-        vector.flags.writeable = False  # it is kept for the next who asks the same
+        vector.flags.writeable = False  # it is kept, and returned for the same question again
         return vector
 
     def embed_passages(
@@ -251,7 +251,7 @@ class Embedder(OnDemand[OnnxModel]):
                     return np.stack([_embed(model, text) for text in texts])
             vectors: list[Floats] = []
             for start in range(0, len(texts), 8 * self.threads):
-                part = texts[start : start + 8 * self.threads]  # behind those of other calls
+                part = texts[start : start + 8 * self.threads]  # behind the parts of other calls
                 vectors += self._pool.map(embed_when_free, part)
             return np.stack(vectors)
         finally:

@@ -35,7 +35,7 @@ class Models:
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
         self.gate = QueryGate()  # closed around a query: indexing pauses meanwhile
-        self.turn = threading.Lock()  # of the database that embeds a slice of what waits there
+        self.turn = threading.Lock()  # held by the database that embeds a slice of its queue
         self._static: StaticEmbedder | None = None
         self._static_problem: ModelError | None = None
 
@@ -140,8 +140,8 @@ class Models:
 def make_judge(models: Models, reporter: Reporter) -> Judge | None:
     """Return a function that scores texts by the cross-encoder; `None` where that is missing.
 
-    Also where its files are damaged, with a notice. The model is loaded at the first call. If it
-    does not load, all texts score 0, and `reporter` gets a notice.
+    It is `None`, with a notice, where its files are damaged, too. The model is loaded at the first
+    call. If it does not load, all texts score 0, and `reporter` gets a notice.
     """
 
     def notice(error: ModelError) -> None:

@@ -2,8 +2,8 @@
 
 They take microseconds a text, so that a chunk has one as soon as it has words, and questions are
 answered by meaning before the first transformer vector is there. The table is WordLlama's
-(https://github.com/dleemiller/WordLlama, MIT): 32,000 tokens, 256 dimensions. Its package is a
-carrier of two files, and is never imported.
+(https://github.com/dleemiller/WordLlama, MIT): 32,000 tokens, 256 dimensions. Its package only
+carries two files, and is never imported.
 
 A token that comes again adds less (its count to the power of 1/4), and long token vectors count
 less (divided by the root of their length): on CoSQA NDCG@10 by these vectors alone is .38 with
@@ -64,7 +64,7 @@ def find_static(package_path: Sequence[str] | None = None) -> dict[str, Path]:
 class _Table:
     """The vectors of all tokens, as they lie in the file `weights`.
 
-    Of its 16 MB a text reads some kilobytes, which the system goes on to cache.
+    A text reads some kilobytes of its 16 MB, which the system caches.
     """
 
     def __init__(self, weights: Path, tokens: int) -> None:
@@ -127,7 +127,7 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
             tokenizer = Tokenizer.from_file(str(self.files[TOKENIZER]))
             tokenizer.no_truncation()
             tokenizer.no_padding()
-            # It would keep 10,000 texts, 5 KB each, none of which comes again.
+            # The cache would keep 10,000 texts, 5 KB each, none of which comes again.
             tokenizer.model._resize_cache(0)
             table = _Table(self.files[WEIGHTS], tokenizer.get_vocab_size())
         except Exception as error:  # tokenizers has no class of its own for what it raises
@@ -141,7 +141,7 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
 def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: _Table) -> None:
     """Fill `vectors`, one row of zeros for each of `texts`, with sums of any length."""
     whole = [readable(text[:MAX_STATIC_CHARACTERS]) for text in texts]
-    if len(whole) == 1:  # a question: the threads of batches, made by the first, go behind it
+    if len(whole) == 1:  # a question: threads of batches have the low priority of their starter
         encodings = [tokenizer.encode(whole[0], add_special_tokens=False)]
     else:
         encodings = tokenizer.encode_batch_fast(whole, add_special_tokens=False)

@@ -2,7 +2,7 @@
 
 Looking never touches the network and imports neither FastEmbed nor the model package. The files of
 the package are compared with their published hashes, those of the cache with the hashes that it
-names them by; the cache is believed only if it is the user's, and not writable for all.
+names them by. The cache is trusted only if it is the user's, and not writable for all.
 """
 
 from __future__ import annotations
