@@ -23,7 +23,7 @@ class SessionBuilder(Builder):
     """Builds documents from the session files of one agent."""
 
     version = VERSION
-    # The files lie beside the database: absent ones were deleted, and lie on no disk that is away.
+    # The files lie beside the database, so absent ones were deleted: no unmounted disk holds them.
     trusts_empty_root = True
 
     def __init__(self, source: Source) -> None:
@@ -33,7 +33,7 @@ class SessionBuilder(Builder):
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
-        del known  # serves sources with ignore rules
+        del known  # only sources with ignore rules use it
         return self._files.scan(under)
 
     def build(self, file: SourceFile) -> Document:
@@ -55,7 +55,7 @@ class SessionBuilder(Builder):
 
 
 def _session_named(path: str, data: bytes) -> Session:
-    """Read the session in `data`. Raises SessionInvalid, also if its file has another name."""
+    """Read the session in `data`. Raises SessionInvalid, also if its id is not its file's name."""
     session = read_session(parse_document(data))
     if session.session_id != PurePosixPath(path).stem:
         raise SessionInvalid(f"session_id: is {session.session_id!r}, not the name of the file")

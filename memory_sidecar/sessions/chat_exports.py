@@ -1,7 +1,7 @@
 """Reads chats from the exports of ChatGPT and Claude in the browser, `conversations.json`. Pure.
 
-ChatGPT has a tree of messages in `mapping`, since a question may be put anew: what was shown last
-ends in `current_node`. Claude has a list, `chat_messages`. Both become lines of a transcript.
+ChatGPT has a tree of messages in `mapping`, since a question may be asked again: the branch shown
+last ends in `current_node`. Claude has a list, `chat_messages`. Both become lines of a transcript.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.transcript_lines import as_text
 
-_ID_KEYS = ("conversation_id", "id", "uuid")  # old exports of ChatGPT have the second alone
+_ID_KEYS = ("conversation_id", "id", "uuid")  # old exports of ChatGPT have only the second
 _SPOKEN = frozenset({"text", "multimodal_text"})  # other contents are tool calls and thoughts
 
 Fields = Mapping[str, Any]
 
 
 def is_chat(item: object) -> bool:
-    """Whether `item`, a value of a file's JSON, is a chat of either."""
+    """Whether `item`, a value of a file's JSON, is a chat of ChatGPT or Claude."""
     return isinstance(item, dict) and (
         isinstance(item.get("mapping"), dict) or isinstance(item.get("chat_messages"), list)
     )
@@ -45,7 +45,7 @@ def _shown_messages(chat: Fields) -> list[Fields]:
     nodes = dict(chat["mapping"])
     shown: list[Fields] = []
     at = as_text(chat.get("current_node")) or next(reversed(nodes), None)
-    while isinstance(node := nodes.pop(at, None), dict):  # a loop ends at what was taken out
+    while isinstance(node := nodes.pop(at, None), dict):  # a cycle ends at a node taken out before
         if isinstance(message := node.get("message"), dict):
             shown.append(message)
         at = as_text(node.get("parent"))

@@ -1,8 +1,8 @@
-"""Makes session documents of an export of claude-mem, which observes sessions. Pure.
+"""Makes session documents from an export of claude-mem, which observes sessions. Pure.
 
 The export is one object with lists of rows of its database: `prompts` of the user, `observations`
-of tool calls, and `summaries`, one for each answered prompt. `sessions` says which session of
-claude-mem (in observations and summaries) is which one of the coding agent (in prompts).
+of tool calls, and `summaries`, one for each answered prompt. `sessions` maps the coding agent's
+sessions, which prompts name, to those of claude-mem, which observations and summaries name.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _time(row: Row) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """Return the texts in a list, which claude-mem's database has as JSON in a text."""
+    """Return the texts in a list, which claude-mem's database stores as JSON text."""
     try:
         items = read_json(value) if isinstance(value, str) else value
     except BrokenJson:

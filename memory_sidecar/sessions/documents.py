@@ -1,8 +1,8 @@
 """Reads a session's JSON document, with errors that name the field, and completes it for saving.
 
 Properties that this version does not know are kept: files are written from the document, not from
-the values read of it. Saving is idempotent: the same document again, or one without an id but with
-the same content on the same day, is the same session. Pure.
+the values read from it. Saving is idempotent: the same document again, or one without an id but
+with the same content on the same day, is the same session. Pure.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def read_summary(value: object) -> Summary:
 
 
 def unread_in_summary(document: Mapping[str, Any]) -> list[str]:
-    """The keys of the summary in `document` that are kept, but never searched or promoted."""
+    """Return the keys of the summary in `document` that are kept, but not searched or promoted."""
     summary = document.get("summary")
     return sorted(summary.keys() - SUMMARY_KEYS) if isinstance(summary, dict) else []
 
@@ -117,9 +117,9 @@ class Completed:
 
 
 def parse_session_address(text: str) -> tuple[str, int]:
-    """Return the id and the message, 0 for the first, of a session as hits and memories name it.
+    """Return the session's id and the message's number, from 0, in an address of hits and memories.
 
-    That is its id, perhaps behind `session:`, perhaps before `#` and the number of a message.
+    That is an id, perhaps behind `session:`, perhaps followed by `#` and the number of a message.
     """
     session_id, sign, sequence = text.removeprefix(EVIDENCE_PREFIX).partition("#")
     if sign and not _SEQUENCE.fullmatch(sequence):
@@ -177,7 +177,7 @@ def complete_document(
 def _began_at(document: Mapping[str, Any], now: int) -> int:
     """Return the first valid time in the unchecked `document`, its own or a message's, else `now`.
 
-    `read_session` raises the errors of invalid ones later.
+    For invalid times `read_session` raises errors later.
     """
     messages = document.get("messages")
     times = [document.get("created_at")]

@@ -52,14 +52,14 @@ _DECISION = re.compile(
     r"|from now on|use \S+ instead)\b",
     re.IGNORECASE,
 )
-# What a user demands. An assistant says of itself, of errors and of guesses what must be.
+# A demand of the user. An assistant says "must" of itself, of errors and of guesses.
 _RULE = re.compile(
     r"^(?!.*(?:Error|Exception))(?:.*[,;:] )?"
     r"(?:(?:please |also,? |but )*(?:always|never|don't|do not)\b(?! (?:mind|worry|know))"
     r"|(?!(?:i|it|this|that|there) must).*\bmust(?! have been)\b)",
     re.IGNORECASE,
 )
-# What caused a problem: that one was fixed is a report, and no help to those who meet it next.
+# The cause of a problem. That it was fixed is a mere report, which does not help when it recurs.
 _PROBLEM = re.compile(
     r"\b(?:(?:fixed|solved|resolved) by \w+ing|root cause|caused? (?:by|was|is)|because|turned out"
     r"|the (?:bug|issue|problem|error|failure|leak) (?:was|is|came)(?! (?:solved|fixed|resolved))"
@@ -112,7 +112,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _sentences(session: Session) -> dict[str, _Cue | None]:
-    """Split the messages into distinct sentences, without code and small talk: what each tells."""
+    """Return the distinct sentences of the messages, without code and small talk, each with cue."""
     found: dict[str, tuple[str, _Cue | None]] = {}
     for message in session.messages:
         if message.role is Role.SYSTEM:
@@ -139,9 +139,9 @@ def _cue_of(sentence: str, role: Role) -> _Cue | None:
 
 
 def _sample(told: dict[str, _Cue | None]) -> dict[str, _Cue | None]:
-    """Return MAX_SENTENCES of more, in their order: those on decisions and problems, and others.
+    """Return at most MAX_SENTENCES, in order: some on decisions and problems, and others.
 
-    Both are spread over the session.
+    Both kinds are spread evenly over the session.
     """
     if len(told) <= MAX_SENTENCES:
         return told
@@ -161,7 +161,7 @@ def _spread(items: Sequence[int], count: int) -> Sequence[int]:
 
 
 def _likeness_of_vectors(vectors: Floats) -> Floats:
-    """Compute the cosines, minus their median, which any two of these sentences have in common."""
+    """Compute the cosines, minus their median: any two of these sentences are that much alike."""
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, 0.0)
     common = np.median(cosines) if len(cosines) > 2 else 0.0

@@ -34,7 +34,7 @@ from memory_sidecar.sessions.documents import SESSION_ID, parse_document
 
 MAX_SESSION_BYTES = 32 << 20  # a long transcript of an agent takes 5 MiB
 LOCK_TIMEOUT_S = 10
-FEW_NAMES = 16  # which are looked for in every month; of more, each month is listed
+FEW_NAMES = 16  # up to this many are looked up in each month; for more, each month is listed
 
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _ENDING = ".json"
@@ -113,7 +113,7 @@ class SessionFiles:
                 ) from error
 
     def load_for_saving(self, session_id: str) -> StoredSession | None:
-        """Read as `load` does what is about to be replaced.
+        """Read, as `load` does, the session that is about to be replaced.
 
         Raises SessionInvalid, too, if the id of another session differs in upper and lower case
         alone: on macOS and Windows, both would be one file.
@@ -136,7 +136,7 @@ class SessionFiles:
             raise SessionInvalid(refusal.reason) from refusal
 
     def write(self, path: str, document: dict[str, Any]) -> None:
-        """Write the session's file, that which it has or at its `new_path`; it is on disk then.
+        """Write a session's file at `path`, its present or `new_path`; on return it is on disk.
 
         The caller holds `changing`. Raises SessionInvalid for a document that is too large,
         DiskFull and StoreReadOnly.
@@ -149,12 +149,12 @@ class SessionFiles:
     def delete(self, session_id: str) -> list[str]:
         """Delete the session's file for good, and its copies; return their paths.
 
-        So are the temporary files that killed writers left of any session. The caller holds
+        Also deletes the temporary files that killed writers left of any session. The caller holds
         `changing`. Raises NotFound.
         """
         if not (paths := list(self._files_called(session_id))):
             raise unknown_session(session_id)
-        for path in reversed(paths):  # after a kill, no copy stands in its place
+        for path in reversed(paths):  # copies first: after a kill, none takes the file's place
             with named_errors(self.root / path):
                 delete_file(self._tree, self.root / path)
         self.sweep()
@@ -186,8 +186,8 @@ class SessionFiles:
     def scan(self, under: Collection[str] | None = None) -> Scan:
         """Scan all session files, or only the paths `under`: files, or folders of months.
 
-        Of files with the same name in several months the first counts; the others are skipped. A
-        missing root holds no files. Raises PathRefused if it cannot be listed.
+        Among files of the same name in several months, the first counts; the others are skipped. A
+        missing root holds no files. Raises PathRefused if the root cannot be listed.
         """
         unreadable: list[str] = []
         months = self._months()
@@ -261,7 +261,7 @@ def _id_in(name: str) -> str:
 
 
 def check_size(document: Mapping[str, Any]) -> None:
-    """Raise SessionInvalid for a document too large for a file, without its blanks and line ends.
+    """Raise SessionInvalid if `document` is too large for a file even without blanks and breaks.
 
     Takes a fifth of the time of making the file.
     """

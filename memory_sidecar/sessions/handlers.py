@@ -1,7 +1,7 @@
 """Saves, searches, imports and prunes the sessions of one agent.
 
 A change writes the file first, then the database, and then answers. A saved session is on disk and
-can be found by its words when the call returns; by meaning at once too, or soon if it is long.
+can be found by its words when the call returns, and by meaning too, or soon after if it is long.
 After a kill in between, the file is there, and the next scan of the folder indexes it.
 """
 
@@ -281,7 +281,7 @@ class Sessions:
         self.agent.pull_from_team(self._reporter)
         return self._files.has_any
 
-    # How
+    # Steps
 
     def _load(self, session_id: str) -> StoredSession:
         if (stored := self._files.load(session_id)) is None:
@@ -313,7 +313,7 @@ class Sessions:
     def _complete(
         self, document: Mapping[str, Any], *, resumes: bool
     ) -> tuple[Completed, str | None]:
-        """Return the session to save, and the path of the file that it has already."""
+        """Return the session to save, and the path of its present file; `None` without one."""
         session_id = session_id_of(document, now=self._clock())
         known = self._files.load_for_saving(session_id)
         before = known.document if known else None

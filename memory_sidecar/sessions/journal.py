@@ -61,7 +61,7 @@ class Journal(Sessions):
         return _put_result(saved, "written")
 
     def _writing(self, file: Path) -> AbstractContextManager[None]:
-        """Hold the lock of the `.mv2` `file`: of two puts at once, memvid keeps one."""
+        """Hold the lock for writing the `.mv2` `file`: of two concurrent puts, memvid keeps one."""
         paths = self.agent.paths
         lock, what = paths.state / "journal.lock", f"{file.name} is"
         return hold_lock(paths.tree, lock, timeout_s=PUT_TIMEOUT_S, what=what)
@@ -99,14 +99,14 @@ class Journal(Sessions):
             )
         return sorted(chosen, key=lambda each: parse_time(each.get("created_at")) or 0)
 
-    # How: the sizes and times of the `.mv2` files when they were imported are noted in a file
+    # Steps. A file notes the size and the mtime that each `.mv2` file had when it was imported.
 
     @property
     def _noted_file(self) -> Path:
         return self.agent.paths.state / "imported.json"
 
     def _is_imported(self, file: Path) -> bool:
-        """Whether `file` has the size and the time that were noted for it."""
+        """Whether `file` has the size and the mtime that were noted for it."""
         return self._noted().get(str(file)) == _file_state(file)
 
     def _note(self, file: Path, state: list[int]) -> None:

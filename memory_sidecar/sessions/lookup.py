@@ -189,7 +189,7 @@ _SHOWN = {
 
 
 def noting_unknown(ask: Ask[list[T]], wanted: SessionFilter, reporter: Reporter) -> Ask[list[T]]:
-    """Return `ask` with a notice, where it finds nothing, of what in `wanted` no session has."""
+    """Return `ask`, with a notice if it finds nothing: what of `wanted` no session has."""
 
     def answer(store: DerivedStore, connection: Connection) -> list[T]:
         found = ask(store, connection)
@@ -283,7 +283,7 @@ def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set
 def _rows_in_words(connection: Connection, kind: HitKind, value: str) -> set[int]:
     """Select rows by the `words` table of `kind`.
 
-    It alone splits scripts without spaces, and snippets have no other.
+    It alone splits scripts without spaces, and snippets have no other FTS table.
     """
     return set(column(connection, _EXPRESSION.format(CORPUS_OF[kind].words), (value,)))
 

@@ -21,7 +21,7 @@ _IDENTIFYING = ("role", "content", "code")
 
 
 def merge_documents(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `document`, a later version of the session, into `known`; its other values win."""
+    """Merge `document`, a later version of the session, into `known`: lists merge, else it wins."""
     new = {key: value for key, value in document.items() if value is not None}
     before, now = known.get("metadata"), new.get("metadata")
     if isinstance(before, dict) and isinstance(now, dict):
@@ -80,9 +80,9 @@ def _match_items(known: Sequence[str], new: Sequence[str]) -> list[tuple[int, in
 def _match_parts(
     known: Sequence[str], new: Sequence[str], same: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Add to the pairs `same` those between two of them where one side has all of the other's.
+    """Add to the pairs `same` those between two of them where one side holds all of the other's.
 
-    So what is merged once more, as a transcript is after each session, adds nothing.
+    So merging the same once more, as happens to a transcript after each session, adds nothing.
     """
     found: list[tuple[int, int]] = []
     at = new_at = 0
@@ -100,7 +100,7 @@ def _match_parts(
 def _places_in(
     keys: Sequence[str], among: Iterable[int], wanted: Iterable[str]
 ) -> list[int] | None:
-    """Return the first places `among` those of `keys` that hold `wanted` in order, None if not."""
+    """Return the first places in `among` where `keys` hold `wanted` in order; None if nowhere."""
     left = iter(among)
     places = []
     for each in wanted:
@@ -153,7 +153,7 @@ def _key(item: object, ids: set[str]) -> str:
 
 
 def _key_in_time(item: object) -> str:
-    """Return a key that items share which say the same at the same time, if they have one."""
+    """Return a key that two items share if they say the same at the same time, or without times."""
     moment = item.get("created_at") if isinstance(item, Mapping) else None
     return f"{moment} {_key(item, set())}"
 

@@ -77,7 +77,7 @@ class Message:
 
     @property
     def asks(self) -> bool:
-        """Whether it ends with a question: one without a mark begins with *why* or the like."""
+        """Whether it ends with a question: by its mark, or without one by *why* or the like."""
         last = _BETWEEN_SENTENCES.split(self.content.rstrip())[-1]
         is_unmarked = not last.endswith(tuple(_ENDS))
         return _ends_as_question(last) or bool(is_unmarked and QUESTION_WORD.match(last))
@@ -185,8 +185,8 @@ class Session:
     def steps_to_questions(self) -> Iterator[int]:
         """Yield how far before each message another speaker's question stands that it may answer.
 
-        0 for none. One who answers may take several messages: all that come before others speak.
-        What a user says first in a project is a request, whatever its form; people tell news.
+        0 for none. An answer may take several messages, until another speaker's next one. What a
+        user says first in a project is a request, whatever its form; between people it may be news.
         """
         is_request = bool(self.project) and [m.said_by for m in self.messages[:1]] == [Role.USER]
         steps, before = 0, None
@@ -293,7 +293,7 @@ class SessionQuery(Query):
 class Required:
     """The required terms of a query: `"a phrase"` and `word*`; its other words only rank.
 
-    A question has none: its answer need not repeat a title that stands there in quotes.
+    A question has none: its answer need not repeat a title that the question quotes.
     """
 
     text: str  # the whole query, without quotes and asterisks

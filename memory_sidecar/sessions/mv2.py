@@ -84,7 +84,7 @@ class Memvid:
         options += ["--no-embedding", "--no-enrich", "--no-auto-tag"]
         options += ["--no-extract-dates", "--no-extract-triplets"]
         options += ["--lock-timeout", str(LOCK_TIMEOUT_MS)]
-        if entry.title:  # with `=`: a value of its own that begins with a dash is refused
+        if entry.title:  # with `=`: memvid refuses a separate value that begins with a dash
             options.append(f"--title={entry.title}")
         options += [f"--tag={key}={value}" for key, value in entry.tags.items()]
         self._run("put", file, *options, timeout_s=timeout_s, text=entry.text)
@@ -154,8 +154,8 @@ def _entry(view: Mapping[str, Any]) -> Entry:
     title, address = frame["title"] or "", frame["uri"] or ""
     text = view["content"]
     if not text:
-        # Of a short text memvid keeps only the form that it searches, in which title, address and
-        # tags follow the text.
+        # memvid keeps only the searched form of a short text, in which title, address and tags
+        # follow the text.
         searched = frame["search_text"] or ""
         text = searched.partition(f"\ntitle: {title}\nuri: {address}")[0]
     if address.lower().endswith("/" + title.lower().replace(" ", "-")):

@@ -4,8 +4,8 @@ The cross-encoder reads a hit together with the question:
 
     key = relevance + 0.04 · its score for question and passage (about -11 to 11)
 
-A message is read after the one before it, which it often answers: on LoCoMo's turns that took
-recall@5 from .708 to .758. With today's relevance hit@1 is .580, and .513 without reading them.
+It reads a message behind the one before it, which the message often answers: on LoCoMo's turns that
+took recall@5 from .708 to .758. With today's relevance hit@1 is .580, and .513 without reranking.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class SessionPart(Scored):
 def read_best(
     connection: Connection, found: Mapping[HitKind, ScoredRows], count: int, is_deleted: IsDeleted
 ) -> tuple[list[SessionPart], int]:
-    """Read the best `count` of `found` with their sessions, sorted; of equal ones the latest first.
+    """Read the best `count` of `found` with their sessions, sorted, the latest of equals first.
 
-    Returns, too, how many were left out since their files are gone.
+    Also returns how many were left out because their files are gone.
     """
     scores = sorted(chain(*(rows.scores.tolist() for rows in found.values())), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0

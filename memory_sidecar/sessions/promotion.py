@@ -4,9 +4,9 @@
     brief → outcome
 
 Every candidate names its session as evidence, and the session's subject, which its sentence seldom
-tells: "The old name stays as a deprecated alias". A note of the user's holds beyond its session. A
-memory that was recalled in the session is not promoted again: the extract omits its words, and
-`agents.promotion` omits candidates that a memory says already.
+tells: "The old name stays as a deprecated alias". A user's note holds beyond its session, so it
+names no subject. A memory that was recalled in the session is not promoted again: the extract omits
+its words, and `agents.promotion` omits candidates that a memory says already.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def join_sentences(sentences: Iterable[str]) -> str:
 
 
 def _is_end(mark: str) -> bool:
-    # Of ASCII, the category has quotes, commas and percent signs, too.
+    # In ASCII, the category Po also has quotes, commas and percent signs.
     return mark in ".!?:;" if mark.isascii() else unicodedata.category(mark) == "Po"
 
 

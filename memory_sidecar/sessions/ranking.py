@@ -28,10 +28,10 @@ COVERAGE_WEIGHT = 0.3
 AROUND_WEIGHT = 0.2  # of the coverage by the messages from REACH before to REACH after
 SESSION_WEIGHT = 0.2  # of the BM25 of the whole session
 ANSWER_WEIGHT = 0.3  # of what a question has above the common level, for its answer
-SPEAKER_WEIGHT = 0.04  # of being said by whom the question names
-ASKER_WEIGHT = 0.1  # of being said by the user, if the question is what *I* said
+SPEAKER_WEIGHT = 0.04  # for a message by the speaker whom the question names
+ASKER_WEIGHT = 0.1  # for a message by the user, if the question is what *I* said
 BREVITY_WEIGHT = 0.2  # what a message loses that states nothing
-BRIEF = 5  # words that a message states if it loses half of that
+BRIEF = 5  # a message that states this many words loses half of that
 OWN = re.compile(r"\b(?:did|have|had) i\b", re.IGNORECASE)
 ASKING = frozenset("ask asks asked asking question questions".split())
 REACH = 2
@@ -39,8 +39,8 @@ K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
 COMMON_RANK = 50  # the row whose relevance is the common level
 LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
 LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
-MAX_EQUAL = 2000  # rows at the end, as for a query that is only a prefix
-WEAK_BELOW = 0.53  # under 2 % of the best hits of questions with an answer, most of those without
+MAX_EQUAL = 2000  # last rows of equal score, as for a query that is only a prefix
+WEAK_BELOW = 0.53  # as under 2 % of the best hits of questions with an answer are, most of others
 CANDIDATES = 200  # best rows whose average cosine is assumed for a row without a vector
 
 
@@ -54,7 +54,7 @@ class Rows:
 
     @classmethod
     def of(cls, vector: Arm, lists: Iterable[Ids], allowed: Ids | None) -> Rows:
-        """Make the rows of `vector` and of those in `lists` that are allowed, with coverage 0."""
+        """Make rows of those of `vector` and the allowed ones in `lists`, with coverage 0."""
         rows = cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
         listed = [ids[np.isnan(vector.scores_of(ids))] for ids in lists]
         waiting = [found for ids in listed if len(found := ids[mask_allowed(ids, allowed)])]
@@ -65,7 +65,7 @@ class Rows:
         return bool(len(self.cosine)) and not np.isnan(self.cosine).all()
 
     def covered(self, lists: Mapping[str, Ids], weights: Mapping[str, float]) -> Rows:
-        """Return these rows with the words in `lists` added, each as its part of all `weights`."""
+        """Return these rows with coverage by the words in `lists`, each its share of `weights`."""
         total, coverage = sum(weights.values()), self.coverage.copy()
         for stem, ids in lists.items():
             coverage[places_of(ids, self.ids)] += weights[stem] / total
@@ -106,7 +106,7 @@ class Rows:
 def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
     """Return the places of the `count` highest scores, ascending, with all that equal the last.
 
-    Which of equal rows are shown is decided later, not by their ids: a rebuild changes those.
+    Which of equal rows are shown is decided later, and not by ids, which a rebuild changes.
     """
     if len(scores) <= count:
         return np.arange(len(scores))
@@ -221,14 +221,14 @@ class Statements:
         return lent
 
     def said_by_named(self, question: str) -> Scores:
-        """Return 1 for what the only speaker said whom `question` names, else 0."""
+        """Return 1 for each message by the speaker that `question` names, if only one, else 0."""
         words = set(plain_words(question)) - STOPWORDS
         names = set(self.speakers).difference(Role)
         named = {name for name in names if not words.isdisjoint(plain_words(name))}
         return np.array([len(named) == 1 and each in named for each in self.speakers], np.float64)
 
     def said_by_asker(self, question: str) -> Scores:
-        """Return 1 for what the user said if `question` is what *I* did or said, else 0."""
+        """Return 1 for each message by the user if `question` asks what *I* did, else 0."""
         is_own = bool(OWN.search(question))
         return np.array([is_own and each == Role.USER for each in self.speakers], np.float64)
 

@@ -8,15 +8,15 @@
 A message gains from the messages beside it, since an answer often does not repeat the question:
 
     + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of the neighbour's relevance above the common level
-    + 0.3 · that of the question which it answers: another speaker's, before whose next message it
-            states the most
+    + 0.3 · that of the question which it answers: of the messages that follow another speaker's
+            question, up to the next speaker, it states the most
     + 0.2 · coverage by the five messages from two before to two after
     + 0.2 · BM25 of its whole session, as a share of its maximum
     + 0.04, if the question names its speaker, and no other
     + 0.1, if a user said it, and the question is what "I" said
 
 and loses 0.2 · 5 / (5 + its words outside of questions and code), unless it is such an answer. The
-second and this do not count for a question that asks what was asked.
+second term and this loss do not count for a question that asks what was asked.
 
 A session counts as (its best part + 0.4 · the mean of its next three) / 1.4. What each term gives
 stands in docs/ranking-experiments.md. Words that very many rows hold are only looked up in the best
@@ -105,7 +105,7 @@ def search_sessions(
     )
     if judge is not None:
         parts = rerank(connection, parts, asked.text, judge)
-    if not asked.has_any:  # what has to occur does
+    if not asked.has_any:  # with required terms no hit is weak, because they occur in it
         parts = [
             replace(each, is_weak=each.score < weak_below(query, each.explanation, WEAK_BELOW))
             for each in parts
@@ -179,7 +179,7 @@ def _start_scan(
 ) -> Future[tuple[Ids, Floats]]:
     """Start to compute the cosines of all rows, in a thread beside the keyword arm."""
     view = index.view(connection)
-    # In the same queue as the question's vector, after it: so the wait for that always ends.
+    # Queued after the question's vector in the same pool, so the wait for that always ends.
     return SEARCH_POOL.submit(lambda: view.cosines(vector.result()))
 
 
@@ -191,7 +191,7 @@ def _find_parts(
     count: int,
     wanted: int,
 ) -> list[SessionPart]:
-    """Read the best `wanted` rows among the best `count` of each search, and some more, sorted.
+    """Read the best `wanted` rows among the best `count` of each search, sorted.
 
     Others take the places of those whose files are gone.
     """

@@ -22,7 +22,7 @@ SESSIONS = "sessions"
 
 
 def _texts(table: str, *columns: str) -> SqlFile:
-    """What finds phrases and prefixes in `columns` of `table`, and keeps in step with them."""
+    """Return the script of the FTS table that finds phrases and prefixes in these columns."""
     new, old = (", ".join(f"{row}.{each}" for each in columns) for row in ("NEW", "OLD"))
     names = {"table": table, "columns": ", ".join(columns), "new": new, "old": old}
     return SqlFile("sessions/texts.sql", names)
@@ -82,7 +82,7 @@ class SessionDocument(Document):
 def make_findable(session: Session) -> tuple[Findable, ...]:
     """Make the index entry of each row of `session`, in the order of `SessionDocument.found`.
 
-    The only message of a session is found by its title too, as an entry of a journal has one.
+    A session's only message is found by the session's title, too, such as a journal entry's.
     """
     title = _title_within(session)
     title = f"{title}\n" if title else ""
@@ -99,7 +99,7 @@ def make_findable(session: Session) -> tuple[Findable, ...]:
 
 
 def _title_within(session: Session) -> str:
-    """Return the title that the only message of `session` is found by, "" without either."""
+    """Return the title that the only message of `session` is found by; "" if there are several."""
     return session.title if len(session.messages) == 1 else ""
 
 
@@ -112,7 +112,7 @@ def replace_session(write: Write, document: SessionDocument) -> None:
     """Replace the rows of a session, if there are any, in the transaction of `write`.
 
     If the session only became longer, its old messages keep their rows, words and vectors, unless
-    these are of the title, too.
+    these include the title: see `_title_within`.
     """
     row_id, known = _continued_row(write, document) or (0, 0)
     if known:

@@ -23,7 +23,7 @@ ROLES = {
 """The roles by what other programs call them."""
 _TIME_KEYS = ("created_at", "timestamp", "time", "date")
 _NO_MESSAGE = ("isMeta", "isSidechain", "isApiErrorMessage")  # keys that mark such a line
-_OF_PROGRAM = frozenset({"subtype", "level"})  # keys of a line that Claude Code says as the system
+_OF_PROGRAM = frozenset({"subtype", "level"})  # keys of Claude Code's own lines as the system
 SYNTHETIC = "<synthetic>"  # the model of assistant messages that Claude Code makes up itself
 
 # Tags of text that programs insert into the messages of a user.

@@ -149,7 +149,7 @@ class _Conversation:
 
     messages: list[dict[str, str]] = field(default_factory=list)
     parts: dict[str, list[str]] = field(default_factory=dict)  # by id, the texts of a message
-    lines: set[str] = field(default_factory=set)  # their ids: a line may occur twice
+    lines: set[str] = field(default_factory=set)  # ids of lines, because a line may occur twice
     titles: dict[str, str] = field(default_factory=dict)
     project_path: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class _Conversation:
             known.append(message["content"])
             return
         if known is not None:
-            del message["id"]  # which is no message's own
+            del message["id"]  # several messages have it
         elif "id" in message:
             self.parts[message["id"]] = [message["content"]]
         self.messages.append(message)
