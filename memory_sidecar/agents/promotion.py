@@ -8,10 +8,11 @@ in the same words or nearly so, is reported and not stored. A dry run judges in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,20 @@ class Promoter:
     """Promotes sessions of `agent` into its own memories, or into `shared` ones."""
 
     def __init__(
-        self, agent: Agent, *, settings: Settings, environ: Mapping[str, str], reporter: Reporter
+        self,
+        agent: Agent,
+        *,
+        settings: Settings,
+        environ: Mapping[str, str],
+        project_of: Callable[[Path], str],
+        reporter: Reporter,
     ) -> None:
+        """`project_of` returns the name of the project that contains a folder; "" for none."""
         self._agent = agent
         self._journal = Journal(agent, reporter)
         self._settings = settings
         self._environ = environ
+        self._project_of = project_of
         self._reporter = reporter
 
     def promote(self, session_id: str, *, shared: bool = False, dry_run: bool = False) -> Promotion:
@@ -118,10 +127,12 @@ class Promoter:
         """Store the new ones of `judged`, unless `dry_run`, and report what became of all."""
         target = self._agent.shared if shared and self._agent.shared else self._agent
         if not dry_run:
+            folder = Path(session.project_path)  # perhaps one of another machine, or just a name
+            around = self._project_of(folder) if folder.is_absolute() else ""
+            project = around or session.project
             # Each is checked before any is stored: a text may be too long for a memory.
             drafts = [
-                self._draft(each, session.project) if each.fate is Fate.NEW else None
-                for each in judged
+                self._draft(each, project) if each.fate is Fate.NEW else None for each in judged
             ]
             judged = [
                 self._store(each, draft, target) if draft else each

@@ -7,7 +7,7 @@ import hashlib
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,6 @@ from memory_sidecar.core.paths import (
     KNOWLEDGE,
     MAX_DATABASE_PATH_BYTES,
     SHARED,
-    SUFFIX,
     AgentPaths,
     DataDir,
     StorePaths,
@@ -44,6 +43,9 @@ if TYPE_CHECKING:
     from memory_sidecar.sessions.handlers import Sessions
     from memory_sidecar.team.codebase import TeamCode
     from memory_sidecar.team.link import TeamLink
+
+
+PATH_STARTS = (".", "/", "~", "\\")  # of a project that is named by its folder
 
 
 class Services:
@@ -104,6 +106,16 @@ class Services:
                     return source.name
         return ""
 
+    def project_named(self, given: str, path_of: Callable[[str], Path]) -> str:
+        """Return the name of the project `given`, by its name or by its folder: `path_of(given)`.
+
+        A folder in no source names itself.
+        """
+        if not given.startswith(PATH_STARTS):
+            return given.rstrip("/")
+        folder = path_of(given)
+        return self.project_of(folder) or folder.name
+
     def agent(self, name: str, db: Path | None = None) -> Agent:
         """Open the agent called `name` with the database `db`, by default the data directory's.
 
@@ -117,9 +129,9 @@ class Services:
 
                 self._require_place_of(AgentStore.SCHEMA, paths.db)
                 paths.adopt_state()
-            _require_own_database(paths)
+            paths.require_own_database()
             if paths not in self._agents or not paths.db.exists():
-                _require_no_twin(paths)
+                paths.require_no_twin()
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
 
@@ -136,7 +148,11 @@ class Services:
         from memory_sidecar.agents.promotion import Promoter  # a search in code needs none
 
         return Promoter(
-            self.agent(agent, db), settings=self.settings, environ=environ, reporter=reporter
+            self.agent(agent, db),
+            settings=self.settings,
+            environ=environ,
+            project_of=self.project_of,
+            reporter=reporter,
         )
 
     @property
@@ -292,40 +308,6 @@ class Services:
             self._team.close()
         self.models.close()
         self.questions.close()
-
-
-def _require_own_database(paths: AgentPaths) -> None:
-    """Raise UsageError for a database that by its path is another agent's."""
-    other = paths.db.stem
-    beside = paths.db.with_suffix("")
-    if other != paths.agent and (beside.is_dir() or paths.db.parent.name == KNOWLEDGE):
-        raise UsageError(
-            f"{paths.db} is the database of {other!r}, not of {paths.agent!r}",
-            hint=f"each agent has one of its own: {paths.db.with_name(paths.agent + '.sqlite')}",
-        )
-
-
-def _require_no_twin(paths: AgentPaths) -> None:
-    """Raise UsageError for a new agent whose name differs from another's in case alone.
-
-    On macOS and Windows, both would have the same files.
-    """
-    other = paths.memories.with_name(paths.agent.swapcase())
-    if paths.memories.exists() and not other.exists():  # a disk on which case counts
-        return
-    known = {SHARED, *_names_in(paths.memories.parent), *_names_in(paths.sessions.parent)}
-    twins = [name for name in known if name.lower() == paths.agent.lower()]
-    if twins and paths.agent not in twins:
-        raise UsageError(
-            f"the agents {paths.agent!r} and {twins[0]!r} differ in case alone",
-            hint="use that name, or quite another one",
-        )
-
-
-def _names_in(folder: Path) -> Iterator[str]:
-    """Yield the names of the agents that have a database or a folder in `folder`."""
-    with suppress(OSError):
-        yield from (each.removesuffix(SUFFIX) for each in os.listdir(folder))  # noqa: PTH208
 
 
 def _is_agent_name(name: str) -> bool:

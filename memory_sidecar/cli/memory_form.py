@@ -11,7 +11,6 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
-from memory_sidecar.cli.options import PATH_STARTS
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.model import MemoryFilter
@@ -63,18 +62,10 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
         chosen = {name: given.pop(name) for name in _FILTER_FIELDS}
         for name in _TIME_FIELDS:
             chosen[name] = parse_past_time(chosen[name])
-        chosen["project"] = _project_named(call, chosen["project"])
+        chosen["project"] = call.services.project_named(chosen["project"], call.path)
         return command(call, wanted=MemoryFilter(**chosen), **given)
 
     return reduce(lambda made, option: option(made), reversed(_OPTIONS), wrapper)
-
-
-def _project_named(call: Call, given: str) -> str:
-    """Return the name of the project that is `given` by its name or by its folder."""
-    if not given.startswith(PATH_STARTS):
-        return given.rstrip("/")
-    folder = call.path(given)
-    return call.services.project_of(folder) or folder.name
 
 
 def memories_of(call: Call, agent: str) -> Memories:

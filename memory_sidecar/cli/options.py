@@ -22,7 +22,6 @@ Command = Callable[..., object]
 UNLIMITED = 1000  # characters of a description, so that click wraps and never cuts it
 MAX_TOP_K = 1000  # hits
 PATH_OPTIONS = ("root", "file", "db", "data_dir")
-PATH_STARTS = (".", "/", "~", "\\")  # of a project that is named by its folder
 TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # the last as lists call it
 with_top_k = click.option(
     *TOP_K_NAMES, type=Count(1, MAX_TOP_K), default=10, show_default=True, help="At most N hits."

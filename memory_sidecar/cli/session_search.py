@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from memory_sidecar.agents.services import PATH_STARTS
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
-    PATH_STARTS,
     TextCommand,
     text_argument,
     with_agent,

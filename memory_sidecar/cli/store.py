@@ -57,7 +57,10 @@ def store(
     adds new tags. Memories that say nearly the same are named.
     """
     expires_at = parse_coming_time(expires)
-    project = call.services.project_of(call.cwd) if project is None else project
+    if project is None:
+        project = call.services.project_of(call.cwd)
+    else:
+        project = call.services.project_named(project, call.path)
     draft = Draft(content=call.text(text), expires_at=expires_at, project=project, **options)
     remembered = memories_of(call, agent).store(
         draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets
@@ -98,6 +101,7 @@ def update(
     text: str | None,
     if_hash: str,
     expires: str | None,
+    project: str | None,
     allow_secrets: bool,
     **options: Any,  # noqa: ANN401  as `Draft` and `Changes` check it
 ) -> Remembered:
@@ -111,6 +115,7 @@ def update(
         content=None if text is None else call.text(text),
         expires_at=None if never else parse_coming_time(expires),
         never_expires=never,
+        project=project and call.services.project_named(project, call.path),
         **options,
     )
     remembered = memories_of(call, agent).update(

@@ -25,7 +25,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,6 +169,32 @@ class AgentPaths(StorePaths):
             except OSError:  # missing, or its next use raises the error
                 continue
 
+    def require_own_database(self) -> None:
+        """Raise UsageError for a database that by its path is another agent's."""
+        other = self.db.stem
+        is_among_agents = self.db.parent.name == KNOWLEDGE or self.db.with_suffix("").is_dir()
+        if other != self.agent and is_among_agents:
+            raise UsageError(
+                f"{self.db} is the database of {other!r}, not of {self.agent!r}",
+                hint=f"each agent has one of its own: {self.db.with_name(self.agent + SUFFIX)}",
+            )
+
+    def require_no_twin(self) -> None:
+        """Raise UsageError for a new agent whose name differs from another's in case alone.
+
+        On macOS and Windows, both would have the same files.
+        """
+        other = self.memories.with_name(self.agent.swapcase())
+        if self.memories.exists() and not other.exists():  # a disk on which case counts
+            return
+        known = {SHARED, *_names_in(self.memories.parent), *_names_in(self.sessions.parent)}
+        twins = [name for name in known if name.lower() == self.agent.lower()]
+        if twins and self.agent not in twins:
+            raise UsageError(
+                f"the agents {self.agent!r} and {twins[0]!r} differ in case alone",
+                hint="use that name, or quite another one",
+            )
+
     @property
     def archive(self) -> Path:
         return self.db.parent.parent / "archive" / self.agent
@@ -231,6 +257,12 @@ class DataDir:
     def agent(self, name: str) -> AgentPaths:
         """Return the paths of the agent `name`, which must match FOLDER_NAME: it names files."""
         return AgentPaths(self.knowledge / f"{name}.sqlite", name)
+
+
+def _names_in(folder: Path) -> Iterator[str]:
+    """Yield the names of the agents that have a database or a folder in `folder`."""
+    with suppress(OSError):
+        yield from (each.removesuffix(SUFFIX) for each in os.listdir(folder))  # noqa: PTH208
 
 
 def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> DataDir:

@@ -15,6 +15,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.usage import H
 from memory_sidecar.mcp.pages import AnswerPage, Pages
+from memory_sidecar.mcp.uris import plain_path
 from memory_sidecar.memories.handlers import Memories
 
 
@@ -77,6 +78,10 @@ class Caller:
     def project(self) -> str:
         """The project of a new memory: the first that contains one of `folders`, "" for none."""
         return next(filter(None, map(self.services.project_of, self.folders)), "")
+
+    def project_named(self, given: str) -> str:
+        """Return the name of the project `given`, by its name or by its folder."""
+        return self.services.project_named(plain_path(given), self.folders[0].joinpath)
 
     @property
     def sources(self) -> list[Source]:

@@ -37,11 +37,11 @@ class Filtered(Arguments):
     project: str = ""
     shared: bool = Field(default=True, description="False: yours only")
 
-    def filter(self, **more: object) -> MemoryFilter:
+    def filter(self, caller: Caller, **more: object) -> MemoryFilter:
         return MemoryFilter(
             category=self.category,
             tags=tuple(self.tags),
-            project=self.project,
+            project=caller.project_named(self.project),
             **more,  # type: ignore[arg-type]
         )
 
@@ -94,7 +94,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         top_k=page.depth,
         mode=SearchMode.HYBRID,
         min_score=asked.min_score,
-        filter=asked.filter(),
+        filter=asked.filter(caller),
         prefers="" if asked.all_projects else caller.project,
     )
     found = caller.ask(
@@ -124,6 +124,7 @@ class QueryMemories(Filtered):
 def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> MemoryHeads:
     """List memories by tags, age, author or status; search_memories takes words."""
     wanted = asked.filter(
+        caller,
         updated_after=parse_past_time(asked.updated_after),
         updated_before=parse_past_time(asked.updated_before),
         source=asked.source,
@@ -153,7 +154,7 @@ def get_recent_memories(
 ) -> FoundMemories:
     """Read what was remembered or changed last. Good at the start of work."""
     page = caller.pages.page(asked.question, asked.cursor, asked.limit)
-    listed = MemoryList(filter=asked.filter(), limit=page.depth, without_pages=True)
+    listed = MemoryList(filter=asked.filter(caller), limit=page.depth, without_pages=True)
     found = page.fill(caller.memories(report).list(listed, with_shared=asked.shared), key_of)
     shown = _cut_to_budget(found, asked.max_tokens, report, share=4)
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))

@@ -70,7 +70,7 @@ def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Change
         asked,
         source=f"agent:{caller.agent}",
         expires_at=parse_coming_time(asked.expires),
-        project=caller.project if asked.project is None else asked.project,
+        project=caller.project if asked.project is None else caller.project_named(asked.project),
     )
     memories = caller.memories(report, shared=asked.shared)
     return _changed(memories.store(draft, allow_secrets=asked.allow_secrets))
@@ -105,6 +105,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         status=asked.status or None,
         expires_at=parse_coming_time(expires),
         never_expires=asked.expires == NEVER,
+        project=asked.project and caller.project_named(asked.project),
         tags=asked.add_tags,
         evidence=asked.add_evidence,
         links=asked.add_links,

@@ -59,6 +59,7 @@ class Taught:
         models = HashModels(data_dir / "embeddings.sqlite", version=model)
         self._models = models
         self.notices = Notices()
+        self.projects: dict[Path, str] = {}  # by their folders
         paths = DataDir(data_dir).agent("architect")
         options: dict[str, Any] = {"models": models, "clock": lambda: NOW}
         self.shared = Agent(paths.shared, shared=None, **options)
@@ -68,6 +69,7 @@ class Taught:
             self.agent,
             settings=Settings(**settings),
             environ=os.environ,
+            project_of=lambda folder: self.projects.get(folder, ""),
             reporter=self.notices,
         )
 

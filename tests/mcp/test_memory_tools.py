@@ -378,6 +378,14 @@ def test_a_project_that_no_memory_is_of_is_said(newcomer):
         assert paths(given(newcomer, **asked, project="till")) == [path]
 
 
+def test_a_project_may_be_named_by_its_folder(caller, project):
+    path = remember(caller, project=str(project / "shop"))
+    assert given(caller, "get_memory", path=path)["memory"]["project"] == "project"
+    for named in (project.as_uri(), "./shop", "project"):
+        found = given(caller, "query_memories", project=named)
+        assert paths(found) == [path], named
+
+
 def test_a_category_that_there_is_not_is_said_and_one_that_leads_out_refused(newcomer):
     remember(newcomer)
     for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):

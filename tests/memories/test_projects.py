@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
@@ -108,3 +109,23 @@ def test_a_project_written_by_hand_counts(within, data_dir):
     for place, project in ((".", "mill"), (".", "mill/"), ("mill", "."), ("shop", "../mill/")):
         listed = within(place, "list", "--project", project, "--json").json
         assert [each["path"] for each in listed] == ["a.md"]
+
+
+def test_a_project_may_be_named_by_a_folder_in_it_wherever_it_is_named(within, tmp_path):
+    path = within("shop", "store", "By hand", "--project", "../mill/src", "--json").json["path"]
+    assert within(".", "get", path, "--json").json["project"] == "mill"
+    within("mill", "update", path, "--project", str(tmp_path / "shop"))
+    assert within(".", "get", path, "--json").json["project"] == "shop"
+
+
+def test_what_a_session_suggests_is_of_the_project_that_holds_its_folder(within, tmp_path):
+    session = {
+        "session_id": "s1",
+        "created_at": "2026-03-01T09:12:00Z",
+        "project_path": str(tmp_path / "shop" / "src"),
+        "summary": {"brief": "Totals were rounded", "key_decisions": ["Totals are cents"]},
+    }
+    (file := tmp_path / "s1.json").write_text(json.dumps(session))
+    assert within(".", "session", "save", file).status == 0
+    assert within(".", "session", "promote", "s1").status == 0
+    assert {each["project"] for each in within(".", "list", "--json").json} == {"shop"}
