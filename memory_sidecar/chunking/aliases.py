@@ -1,10 +1,9 @@
-"""Finds what the imports of a source file call by another name.
+"""Finds the aliases that the imports of a source file define.
 
-An alias of an import counts as the name that it stands for: after `from shop.cart import Cart as
-Basket`, a use of `Basket` is one of `Cart`. `queries/aliases/<language>.scm` captures the `@alias`
-and its `@name` (a string is the path of a module); if given, the `@module` of the name, or a
-`@class`, which is a package if its first letter is small; and `@by`, the function that is called to
-import.
+An alias counts as the name that it stands for: after `from shop.cart import Cart as Basket`, a use
+of `Basket` is one of `Cart`. `queries/aliases/<language>.scm` captures the `@alias` and its `@name`
+(a string is the path of a module); if given, the `@module` of the name, or a `@class`, which is a
+package if its first letter is small; and `@by`, the function that is called to import.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _IMPORTER = re.compile(
 )
 _GLOBAL_USING = re.compile(rb"\bglobal\s+using\s[^;]*\Z")
 _PLAIN_PATH = re.compile(r"\S{1,200}")
-_MAX_MEANING = 200  # bytes; each use of an alias has them, too
+_MAX_MEANING = 200  # bytes, which are stored for each use of an alias
 
 
 class Alias(NamedTuple):
@@ -97,10 +96,10 @@ def file_paths(
 def modules_of_imports(
     imports: Iterable[tree_sitter.Node], aliases: Mapping[int, Alias], data: bytes, language: str
 ) -> dict[int, str]:
-    """Return what each of `imports` of JavaScript is from, by first byte: the path behind it.
+    """Return the path that each of `imports` of JavaScript is from, by the import's first byte.
 
-    A path itself counts, too. Left out are paths with spaces, or of over 200 characters.
-    In C# it is `global` for a using that counts for other files.
+    That is the next path behind it, or itself. Paths with spaces, or of over 200 characters, are
+    left out. In C#, a using gets `global` if it counts for other files, too.
     """
     if language == "csharp":
         starts = (node.start_byte for node in imports)

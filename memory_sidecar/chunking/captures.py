@@ -1,7 +1,7 @@
 """Reads four captures of the queries for definitions: `@kind`, `@name`, `@word` and `@lead`.
 
-The type of a `@kind` says what is defined. A `@name` of C may be a declarator that holds it. A
-`@word` is a keyword that makes a call a definition in Bash, Elixir, PHP and Ruby, or a block in
+The type of a `@kind` says what is defined. A `@name` of C may be a declarator that holds the name.
+A `@word` is a keyword that makes a call a definition in Bash, Elixir, PHP and Ruby, or a block in
 HCL; the queries cannot compare it, since their predicates have no text. A `@lead` is a comment, an
 attribute or a decorator above a definition.
 """
@@ -56,7 +56,7 @@ _ELIXIR = MappingProxyType(
         **dict.fromkeys(("@type", "@typep", "@opaque"), "type"),
     }
 )
-# Of Ruby, by which of their arguments they name a method; others do by each.
+# Words of Ruby, by which of their arguments name a method; with other words, all do.
 _NAMING_FIRST = frozenset({"alias_method", "define_method", "define_singleton_method"})
 _NAMING_LAST = frozenset({"def_delegator", "def_instance_delegator"})
 _NAMING_LATER = frozenset({"def_delegators", "def_instance_delegators"})
@@ -91,7 +91,7 @@ KEYWORDS = frozenset(  # of Elixir, where they parse as calls
     b" defmodule defoverridable defp defprotocol defstruct for if import quote receive require try"
     b" unless unquote unquote_splicing use with".split()
 )
-_MAX_PARTS = 40  # of a signature; those of a table with a comment in each row are as many
+_MAX_PARTS = 40  # of a signature; a table with a comment in each row has many
 
 
 @cache

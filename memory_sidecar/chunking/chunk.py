@@ -6,8 +6,8 @@ not blank, and none begins or ends with a blank line.
 Source code is cut between definitions. A class that fits into a chunk is one; a larger one is cut
 between its methods, which share chunks with each other but not with code outside of the class. Only
 a definition that is too large and contains no others goes through the splitter. Files that consist
-of `[sections]` (Godot scenes and resources, TOML, INI) are cut at the headers of these, if at the
-beginning of a line; small sections share a chunk, whose scope is the header of the first one.
+of `[sections]` (Godot scenes and resources, TOML, INI) are cut at headers that begin a line; small
+sections share a chunk, whose scope is the header of the first one.
 Markdown: see `prose`.
 """
 
@@ -74,7 +74,7 @@ def parse_text(text: str, language: str) -> Parsed:
 
 def _chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
     """Yield the chunks of a file with the outline `found`."""
-    # Text that our parser gave up on, or mostly misread, could hang the splitter's, without limit.
+    # Text that our parser gave up on, or mostly misread, could hang the splitter's parser for good.
     language = language if found.is_sound else _PLAIN
     definitions = [each for each in found.definitions if not each.is_part]
     spans = _cut(lines, language, (0, len(lines.rows)), definitions)

@@ -1,4 +1,4 @@
-"""Finds the names that no node has: of `[Audited]`, of `: base(…)`, and macros that are misread."""
+"""Finds names that no node holds: the classes of `[Audited]` and `: base(…)`, misread macros."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYWORD = re.compile(rb"\b(this|base|super)\s*\(")
 _TYPE = re.compile(rb"[:\s]*(?:extends\s+)?(?:\w+\s*(?:\.|::)\s*)*(\w+)")
 _MACRO = re.compile(rb"\b([A-Z_][A-Z\d_]{3,})\b(\s*\()?")
 _TOKEN = re.compile(  # of a macro of C: no name of a member, none in a string or a comment
-    # A quote that none closes ends the line: what follows would be looked through from each quote.
+    # A quote without its end takes all that follows, which else would be searched from each quote.
     rb"(?:(?<![\w.>])|(?<=[^-]>))([A-Za-z_]\w*)(\s*\()?|'(?:[^'\\\n]|\\.)'"
     rb"|\"(?:[^\"\\]|\\.)*\"?|//.*|/\*(?s:.*?)\*/"
 )
@@ -32,9 +32,9 @@ _KEYWORDS = frozenset(
 def implied_names(
     captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes, spelled: bytes
 ) -> Iterator[tuple[str, int, Literal["type", "call", "other"]]]:
-    """Yield the names, with their rows: of each `@suffixed`, and that of a class for `@chained`.
+    """Yield the names with their rows and uses: of `@suffixed`, of the classes of `@chained`.
 
-    Also of `@tokens`, and the macros of `data` that are blank in `spelled`, which was parsed.
+    Also those in `@tokens`, and the macros of `data` that are blank in `spelled`, which was parsed.
     """
     for node in captures.get("suffixed", ()):
         yield f"{text_of(data, node)}Attribute", node.start_point.row, "type"
@@ -69,7 +69,7 @@ def _tokens(
 
 
 def _class_called(node: tree_sitter.Node, keyword: bytes, data: bytes) -> str:
-    """Return the own class for `this`, else the first base; empty if another part names it."""
+    """Return the own class for `this`, else the first base, "" if this part of it names none."""
     owner = node.parent
     while owner and owner.type not in _CLASSES:
         owner = owner.parent

@@ -1,7 +1,7 @@
-"""Spells what a grammar misreads otherwise, in as many bytes, so that it reads what follows.
+"""Respells what a grammar misreads, in as many bytes, so that it can read what follows.
 
 After one such place the rest of the class or file is often an error, without definitions. A
-spelling counts only if there are fewer errors with it: it may be wrong elsewhere in the file.
+spelling is used only if it leaves fewer errors, since it may be wrong elsewhere in the file.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class Mending(NamedTuple):
     """What a grammar misreads, and how it is spelled instead."""
 
     pattern: re.Pattern[bytes]
-    spelling: bytes = b" "  # if one byte long, for each that is no line break; else a template
-    few_errors: float = 0.0  # part of the file up to which it stays
+    spelling: bytes = b" "  # one byte replaces each but line breaks; a longer one is a template
+    few_errors: float = 0.0  # not tried while no larger part of the file is errors
 
     def spell(self, found: re.Match[bytes]) -> bytes:
-        """Return the spelling of a match of the pattern; that of its group `kept` stays.
+        """Return the spelling of a match of the pattern; one with the group `kept` stays as it is.
 
-        Lines up to an end that is missing are kept, since each would be looked through again.
+        That is of lines whose end is missing: else each line would be searched from again.
         """
         if found.lastgroup == "kept":
             return found[0]
@@ -36,9 +36,9 @@ def _words(pattern: bytes, spelling: bytes = b" ") -> Mending:
     return Mending(re.compile(pattern, re.MULTILINE), spelling)
 
 
-# A condition inside an expression or around half of a block makes the rest of the file an error: of
-# the main header of {fmt}, 160 KB, one definition in a hundred was left. Where both branches begin
-# the same block only the first is read, so that definitions of the other ones are lost.
+# A condition inside an expression or around half of a block makes the rest of the file an error: in
+# the main header of {fmt}, 160 KB, one definition in a hundred was found. If both branches begin
+# the same block, only the first is read, so that definitions in the others are lost.
 _CONDITION = re.compile(
     rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|el\w+|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
 )
@@ -84,7 +84,7 @@ _MACRO = _words(
 )
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"
 
-# In what only zsh reads, the functions are left, and what they use if that is readable.
+# In text that only zsh reads, the functions are still found, and what they use if it is readable.
 _BODY = re.compile(rb"(?<=\{\n)(?:(?!\}).*\n)+(?:(?=\})|(?P<kept>))")
 
 # Overloads of a call in an interface, one a line: `(cart: T): T` and `<T>(cart: T): T`.

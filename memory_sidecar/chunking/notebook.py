@@ -2,7 +2,7 @@
 
 Jupyter writes each line of a cell as a line of JSON. So a program with the same lines, and blank
 ones for all the JSON around them, can be cut and searched like any other, and every line number
-leads to the right place of the file. Where a whole cell is in one line, it is one of the program.
+leads to the right place of the file. A whole cell in one line becomes one line of the program.
 """
 
 from __future__ import annotations

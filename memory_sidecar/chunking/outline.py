@@ -175,7 +175,7 @@ def _join_clauses(definitions: Iterable[Definition]) -> list[Definition]:
 def _drop_inner_names(data: bytes, found: dict[int, _Match]) -> None:
     """Drop `g` of `const f = function g() {…}`: outside of the function its name is `f`.
 
-    Where all of a module is exported that is its only name, `module.exports = class Cart {…}`.
+    If a module exports nothing else, `g` is the only name: `module.exports = class Cart {…}`.
     """
     inner = {key for key, each in found.items() if each.node.type in _NAMED_VALUES}
     outer = {e.body[0].start_byte: k for k, e in found.items() if e.body and k not in inner}
@@ -209,7 +209,7 @@ class _Match:
             self.end_byte = size
 
     def own_byte(self, data: bytes) -> int:
-        """Return the first byte of its name, if that is no use of a type as in `impl Cart`."""
+        """Return the first byte of its name, or of the node if the name is a use: `impl Cart`."""
         is_use = not self.has_symbol and _kind(self, None) in _TYPES
         return self.start_byte if is_use else bare_byte(data, self.name)
 

@@ -58,8 +58,8 @@ def sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
 def rst_sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
     """Yield the sections of a reStructuredText document that have a heading.
 
-    The characters that underline a heading, or stand above it, too, mean the next deeper level
-    where they are new.
+    The characters that underline a heading, or also stand above it, mark its level. New ones mark
+    the next deeper level.
     """
     levels: dict[str, int] = {}
     body = 0  # the row after the last heading
@@ -82,7 +82,7 @@ def rst_sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
 def _front_matter_stop(rows: Sequence[str]) -> int:
     """Return the row after the front matter; 0 without one.
 
-    As for Pandoc, `---` before a blank row is a rule.
+    As in Pandoc, `---` before a blank row is a thematic break.
     """
     closing = _FRONT_MATTER.get(rows[0].removeprefix("\ufeff").rstrip())
     if closing and len(rows) > 1 and rows[1].strip():

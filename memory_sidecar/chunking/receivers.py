@@ -25,7 +25,8 @@ LAST_WORD = re.compile(rb"(?<!\w)\w+\Z")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # bytes
 
-# Where the dots of a chain may end its lines, and how a comment begins, which may end so, too.
+# Languages in which the dot of a chain may end a line; and the beginning of a comment, which may
+# end with a dot, too.
 _CHAINED = frozenset("csharp go java javascript kotlin ruby swift tsx typescript".split())
 _COMMENT = re.compile(rb"//|#")
 
@@ -48,13 +49,13 @@ def after_dot(data: bytes, last: int, start: int, language: str) -> int:
 
 
 def is_behind_dot(data: bytes, byte: int, dots: Dots) -> bool:
-    """Whether a name there is a member: not the `n` of `0..n`, `...n` or `m>n`."""
+    """Whether a name at `byte` is a member: not the `n` of `0..n`, `...n` or `m>n`."""
     first = max(byte - 2, 0)
     return data.endswith(dots, first, byte) and data[first:byte] != b".."
 
 
 def is_behind_super(data: bytes, byte: int) -> bool:
-    """Whether `super(Cart, self).` or `super<Cart>.` ends there."""
+    """Whether `super(Cart, self).` or `super<Cart>.` ends at `byte`."""
     return _SUPER.search(data, max(0, byte - _MAX_SUPER), byte) is not None
 
 

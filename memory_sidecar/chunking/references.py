@@ -2,14 +2,14 @@
 
 Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@made` a class of Ruby before a dot,
-`@path` a string that names a file, `@argument` one that may (after `require(`); `@key` a field, an
-attribute of the type of the `@literal` around it. These are no references: a `@bound` variable, one
-that is `@assigned` but not defined by the file, a `@never`, as of a definition, and a `@skip` that
-no other holds. `@chained`: another constructor;
-`@tokens`: names in the value of a macro; `@trait`: what is implemented by the `@implementer`.
+`@path` a string that names a file, `@argument` one that may (after `require(`). `@key` is a field,
+used as an attribute of the type of the `@literal` around it. `@chained` calls another constructor,
+`@tokens` is the value of a macro, and the `@implementer` implements the `@trait`. No references are
+a `@bound` variable, one that is `@assigned` but not defined by the file, a `@never`, such as the
+name of a definition, and a `@skip` that is captured otherwise at most as `@other`.
 
-A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
-also defines or imports that name is it a variable just in the definitions that bind it.
+A name that the file binds as a variable is one in the whole file, without scopes. But if the file
+also defines or imports that name, it is a variable only in the definitions that bind it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _RANKS: tuple[tuple[str, How | None], ...] = (
     ("other", "other"),
 )
 
-# Where a variable hides a function of its name in calls, too, even above its first line.
+# In these, a variable hides a function of its name in calls, too, even above its first line.
 _CALLS_VARIABLES = frozenset({"python", "javascript", "typescript", "tsx"})
 _NAMES_TOO = frozenset(b"base parent static break continue".split())  # if called or members
 _NO_NAMES = SELVES | frozenset(
@@ -172,7 +172,7 @@ def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
 def _assigned_elsewhere(
     captures: _Captures, data: bytes, defined: Mapping[int, Span]
 ) -> list[tree_sitter.Node]:
-    """Return the `@assigned` names that the file does not define itself, as its state is."""
+    """Return the `@assigned` names that the file does not define, as it would its own state."""
     assigned = captures.get("assigned", [])
     own = {
         data[node.start_byte : node.end_byte]
@@ -232,8 +232,8 @@ def _variable_spans(
 ) -> dict[bytes, Sequence[Span]]:
     """Return the spans in which each `bound` name is a variable, by name.
 
-    That is the whole file, but for `names`, which the file defines or imports, by their first byte:
-    such a name is a variable in the definitions that bind it, but not in the scope of its own
+    That is the whole file, except for `names` (by first byte), which the file defines or imports:
+    such a name is a variable only in the definitions that bind it, and not in the scope of its own
     definition, as after `f = wrap(f)`.
     """
     regions: dict[bytes, Sequence[Span]] = dict.fromkeys(bound, _EVERYWHERE)

@@ -26,14 +26,14 @@ _ITEM = re.compile(rb"[\d'\")\]}],")  # of a table
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
 _REPORTS_PER_CLOCK = 16  # reading the clock at each report took a tenth of all chunking
-# It is generated, and some scanners are quadratic in its length.
+# Such a line is generated, and some scanners are quadratic in its length.
 _LONG_LINE = Mending(re.compile(rb"^(?=.*\S)[^\n]{20000,}", re.MULTILINE))
 _MAX_TREE_DEPTH = 1_000
-_DEPTH_SAMPLE = 500  # nodes: one of so many is looked at, so none is deeper by that
+_DEPTH_SAMPLE = 500  # one node in so many is looked at, so that none is deeper by more
 _PRAGMA_BYTES = 1_000  # at the beginning of a file: a licence may stand above
 
 _CONFLICT = Mending(
-    re.compile(  # its marks, and the lines that both sides have changed, where it has them
+    re.compile(  # the marks of a conflict and, if they are there, the lines that both sides changed
         rb"^(?:(?:<{7}|>{7}) .*|(?:[|]{7}(?: .*)?\n(?:(?![|<>]{7}).*\n)*?)?={7})$", re.MULTILINE
     )
 )
@@ -56,9 +56,9 @@ _threads = threading.local()
 
 
 def parse(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
-    """Parse `data`, UTF-8; return its tree and the bytes it is of, as many as `data`.
+    """Parse `data`, UTF-8; return its tree and the bytes that it was made of, as many as `data`.
 
-    Return `None` for text that takes too long or is too deep. Lines of 20,000 bytes are blank.
+    Return `None` for text that takes too long or is too deep. Lines of 20,000 bytes become blank.
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.
     """
@@ -72,7 +72,7 @@ def dialect_of(data: bytes, language: str) -> str:
 
 
 def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
-    """Parse `data` as `parse` does; return the tree and the bytes it is of, as many as `data`.
+    """Parse `data` as `parse` does; return the tree and the bytes that it was made of.
 
     Return `None` for data with a line of 20,000 bytes.
     """
@@ -119,7 +119,7 @@ def parse_guarded(data: bytes, language: str, *, patience: int = 1) -> tree_sitt
         parser.reset()
         return None
     finally:
-        for part in given:  # the parser keeps them, and they would keep `data`, for good
+        for part in given:  # the parser keeps these views for good, and they would keep `data`
             part.release()
 
 
@@ -182,8 +182,8 @@ def _query_text(name: str, folder: str) -> str:
 def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes]:
     """Return `tree` and `data`, or both with what the grammar misreads spelled otherwise.
 
-    That is tried in order, each with what has helped before it, and at last all of it together,
-    while there are errors.
+    While there are errors, the spellings are tried in order, each with those that have helped
+    before it, and at last all of them together.
     """
     errors, spelled = _error_bytes(tree), data
     misread, helping = MISREAD.get(language, ()), tuple[Mending, ...]()
