@@ -23,7 +23,7 @@ class Dialect:
     """How to parse fragments of one language."""
 
     contexts: tuple[Row, ...]
-    spellings: tuple[str, ...] = ("{0}",)  # of a hole, with `{0}` for a word; the first that parses
+    spellings: tuple[str, ...] = ("{0}",)  # of a hole, with `{0}` for a word, to try in this order
 
 
 _NAME_OR_STATEMENT = ("{0}", "{0};", "{0} {0}", "{0} {0};", "case {0}:")

@@ -66,7 +66,7 @@ def languages() -> frozenset[str]:
 
 
 _Meaning: TypeAlias = tree_sitter.Query | tuple[Reading, ...]
-"""Of a pattern in one language: a query, or the trees that code may stand for."""
+"""What a pattern means in one language: a query, or the trees that its code may stand for."""
 
 _QUERY = re.compile(r"\(.*?(?:\(#|[)\]]\s*@\w)", re.DOTALL)
 
@@ -118,8 +118,8 @@ class Finder:
     def find(self, text: bytes, language: str) -> list[Found] | None:
         """Return all hits in `text`, UTF-8 with LF line breaks, in order.
 
-        `None` if it cannot be parsed, nested too deep, too long a line, or out of time, or if it
-        may fit in too many ways.
+        `None` if the text cannot be parsed (nested too deep, too long a line, out of time), or may
+        fit in too many ways.
         """
         language = dialect_of(text, language)
         meaning = self._meaning_in(language)
@@ -157,7 +157,7 @@ class Finder:
 
 
 def _why_no_code(pattern: str) -> str:
-    """Return a hint what may be wrong with a pattern that is no code in any language asked for."""
+    """Return a hint about a pattern that is no code in any of the languages asked for."""
     if lower := _LOWER_CASE_HOLE.search(pattern):
         return f"metavariables are upper case: {lower[0].upper()}"
     if _PART_OF_A_NAME.search(pattern):

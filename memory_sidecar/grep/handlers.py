@@ -164,7 +164,7 @@ def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter
 def base_of(path: Path, cwd: Path, registry: Registry) -> Path:
     """Return the folder that globs are relative to where files at `path` are searched.
 
-    That is the root of the source around `path`, else `cwd` if it is around, else the folder there.
+    That is the root of the source around `path`, else `cwd` if `path` is in it, else its folder.
     """
     folder = real_place(path).parent if path.is_file() else Path(real_path(path))
     if source := registry.containing(folder):

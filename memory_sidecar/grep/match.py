@@ -5,9 +5,9 @@ comma), modifiers, decorators and attributes, types, type parameters, base class
 does mention must be there. All kinds of quotes are equal.
 
 Own code, since ast-grep-py 0.51 has no such leniency: it gives 148 of the 259 answers in
-`tests/grep/cases` (191, had each the best context and strictness), and for `def $F(self, $$$): $$$`
-6,768 of Django's 26,933 methods. It reads no GDScript, SQL or TOML, and cannot be stopped: it holds
-the GIL for 7 s over 9 KB of `a<b` in C#, which `syntax.parse_with_text` gives up.
+`tests/grep/cases` (191 with the best context and strictness for each), and 6,768 of Django's 26,933
+methods for `def $F(self, $$$): $$$`. It reads no GDScript, SQL or TOML, and cannot be stopped: it
+holds the GIL for 7 s over 9 KB of `a<b` in C#, which `syntax.parse_with_text` gives up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memory_sidecar.grep.taken import Siblings, TakenNodes, letters_of
 Bound: TypeAlias = Mapping[str, TakenNodes]
 _End: TypeAlias = tuple[int, Bound]  # of a run: the first child after it, and the bindings
 
-MAX_TRIES = 100_000  # of lengths of `$$$` in a text, besides some for its size: seconds
+MAX_TRIES = 100_000  # of lengths of `$$$` in a text, and some for its size: they take seconds
 MAX_KEY_BYTES = 100  # of what is compared by its text rather than by its place
 
 
@@ -158,14 +158,14 @@ class _Matcher:
         return tuple(name in bound and self._key_of(bound[name]) for name in self._reading.repeated)
 
     def _key_of(self, taken: TakenNodes) -> object:
-        """Return what is equal for nodes at the same place, and for short ones of the same text."""
+        """Return a key: equal for nodes at the same place, and for short ones of the same text."""
         first, stop = taken.span
         return self.data[first:stop] if stop - first <= MAX_KEY_BYTES else taken.span
 
     def repeated_in(self, parts: Sequence[Part], bound: Bound) -> bytes:
-        """Return the letters that any match of `parts` has for a repeated name, the most of them.
+        """Return the letters that every match of `parts` must hold for some repeated name.
 
-        b"" if none is known: none of the names is bound.
+        Those of the longest such name, b"" if none is bound yet.
         """
         names = {*names_in(parts)}.intersection(self._reading.repeated, bound)
         return max(
@@ -263,9 +263,9 @@ class _Run:
         return None
 
     def _stops_before(self, letters: bytes, stops: range) -> Iterator[int]:
-        """Yield those of `stops` behind which a child has `letters`, after optional ones or none.
+        """Yield those of `stops` that a child with `letters` follows, maybe after optional ones.
 
-        To try all would take quadratic time where each of many statements may begin a match.
+        Trying all would take quadratic time if each of many statements may begin a match.
         """
         starts, data = self._letters
         stop = stops.start
@@ -282,7 +282,7 @@ class _Run:
 
     @cached_property
     def _letters(self) -> tuple[list[int], bytes]:
-        """Where the letters of each child begin in those of all, and where they end; and these."""
+        """The letters of all children, preceded by where those of each begin and the last end."""
         texts = [letters_of(self._matcher.data[slice(*n.byte_range)]) for n, _ in self._children]
         starts = accumulate((len(text) + 1 for text in texts), initial=0)
         return list(starts), b"\0".join(texts)

@@ -90,7 +90,7 @@ class Reading:
         names = Counter(names_in(parts))
         repeated = (name for name, count in names.items() if count > 1)
         texts = {each.text for each in _ends(parts) if isinstance(each, Leaf)}
-        words = sorted(filter(_WORD.fullmatch, texts), key=len, reverse=True)  # the rarest first
+        words = sorted(filter(_WORD.fullmatch, texts), key=len, reverse=True)  # long ones are rare
         return cls(parts, tuple(words), tuple(repeated))
 
     @property
@@ -164,7 +164,7 @@ def _best_spelling(text: PatternText, context: str, language: str) -> _Spelled |
         around = context.replace(FRAGMENT, FRAGMENT + ending)
         chosen = [spellings[0]] * len(text.holes)
         best = _parse_spelled(text, around, chosen, parser)
-        # From the last: bodies, which accept the least, come last.
+        # From the last hole on: bodies, which accept the fewest spellings, come last.
         for number in reversed(range(len(chosen))):
             for spelling in spellings[1:]:
                 if best.faults == 0:

@@ -1,4 +1,4 @@
-"""What holes of a pattern take of the siblings in a syntax tree, without a copy for each try."""
+"""The siblings in a syntax tree that holes of a pattern take, without a copy for each try."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TakenNodes:
         return tuple(node.byte_range for node in self.nodes[self.start : self.stop])
 
     def text(self, data: bytes) -> bytes:
-        """Return their text, with one blank for all that stand together."""
+        """Return their text, with each run of blanks as one."""
         first, stop = self.span
         return b" ".join(data[first:stop].split())
 
@@ -56,7 +56,7 @@ class Siblings:
         return TakenNodes(self._nodes, self._before[start], self._before[stop])
 
     def stops(self, start: int) -> range:
-        """Return the children before which a `$$$` can end that begins with `start`."""
+        """Return the children before which a `$$$` that begins with `start` can end."""
         return range(start, self._barriers[bisect_left(self._barriers, start)] + 1)
 
     def stops_like(self, other: TakenNodes, start: int) -> Iterable[int]:
