@@ -35,7 +35,7 @@ class CodingAgent:
     servers: str  # the file that lists MCP servers: JSON, or TOML if its name says so
     servers_at: str = "mcpServers"  # the member of that file that has the servers
     program: str = ""  # on PATH if the agent is installed; "": its name
-    servers_else: str = ""  # where that file is if only this one exists
+    servers_else: str = ""  # used instead of `servers` if only this file exists
     server_type: str = ""  # the `type` of our entry; "" for none
     is_command_whole: bool = False  # the `command` of an entry is a list, with the arguments
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills

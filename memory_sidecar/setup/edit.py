@@ -45,7 +45,7 @@ class Edit:
         return self.of is whole_file
 
     def insertion(self, before: str) -> Insertion | None:
-        """Return what to insert into `before`; None if it is there.
+        """Return what to insert into `before`; None if the entry is there already.
 
         Raises Taken and Unreadable.
         """

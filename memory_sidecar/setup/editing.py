@@ -96,7 +96,7 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
         raise Taken(f"{'.'.join(path)} has another value already")
     _require_only(beside, path)
     lines = [f"[{'.'.join(path)}]"]
-    # TOML is like JSON here, but has no escapes of half a character, and DEL escaped.
+    # As in JSON, except that TOML cannot escape half of a surrogate pair, and must escape DEL.
     values = {name: json.dumps(value, ensure_ascii=False) for name, value in table.items()}
     lines += [f"{name} = " + value.replace("\x7f", "\\u007f") for name, value in values.items()]
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -191,7 +191,7 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 
 def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
-    """Yield `text` without the entry, with its whole line and without."""
+    """Yield `text` without the entry: without the line break before it, then with that."""
     there, _ = _walk(text, path)
     assert there is not None  # `remove_entry` has found the entry
     entry = there.parent  # the pair
@@ -224,7 +224,7 @@ def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
     if len(values) > 1 or any(not _is_comma(error) for error in _errors(tree.root_node)):
         raise Unreadable("it is not JSON")
     here = values[0]
-    _to_python(here)  # raises, before an entry is added, what its removal would raise
+    _to_python(here)  # raises now what the removal of an entry would raise later
     for depth, name in enumerate(path):
         if here.type != "object":
             raise Unreadable(f"{'.'.join(path[:depth]) or 'it'} is not an object")

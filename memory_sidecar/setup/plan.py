@@ -149,7 +149,7 @@ class Plan:
 
         The notes are written first, so that a killed setup can be taken back. Raises Conflict,
         before the first is written, if another program has changed a file or the notes since they
-        were read; one that is saved after that is left alone, and its steps have failed.
+        were read. A file that is saved after that is left alone, and its steps have failed.
         """
         with lock_notes(self._environ):
             self._carry_out()
