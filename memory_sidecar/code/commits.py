@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_sidecar.core.children import child_environment, run_child
@@ -30,6 +31,7 @@ MAX_COMMITS = 3000  # the newest
 MAX_CHANGED = 100  # files of a commit; the paths of larger ones are left out
 MAX_SUBJECT, MAX_BODY = 200, 2000  # characters
 MAX_PATH = 1024
+_MESSAGE_BYTES = 4 * (MAX_SUBJECT + 2 * MAX_BODY)
 MAX_ANSWER = 16 << 20  # characters of all commits together
 WORK_S = 5.0  # CPU time of the child: enough for 3,000 commits of most repositories
 WALL_S = 20.0  # wall time of the child, which gets little CPU time on a busy machine
@@ -37,6 +39,11 @@ PATIENCE_S = 30.0  # wall time, after which the child is killed
 MEMORY_BYTES = 2 << 30
 
 _TRAILER = re.compile(r"(?im)^(?:[a-z][\w-]*-by|git-svn-id|change-id|cc)\s*:.*$")
+
+_TREE = re.compile(rb"tree ([0-9a-f]{40})$", re.MULTILINE)
+_PARENT = re.compile(rb"^parent ([0-9a-f]{40})$", re.MULTILINE)
+_TIME = re.compile(rb"^committer .*> ?(\d{1,18})", re.MULTILINE)
+_ENCODING = re.compile(rb"^encoding (.+)$", re.MULTILINE)
 
 _log = logging.getLogger(__name__)
 
@@ -105,8 +112,7 @@ def main() -> None:
     unknown: list[Commit] = []
     is_complete, written = True, 0
     for commit in _newest_commits(repository, asked["head"]):
-        sha = str(commit.id)
-        if sha not in known:
+        if commit.sha not in known:
             if written > MAX_ANSWER:
                 break
             if time.process_time() > WORK_S or time.monotonic() > until_s:
@@ -115,7 +121,7 @@ def main() -> None:
             described = _describe(repository, commit, prefix)
             written += len(described["body"]) + sum(map(len, described["paths"]))
             unknown.append(described)
-        newest.append(sha)
+        newest.append(commit.sha)
     json.dump({"newest": newest, "unknown": unknown, "is_complete": is_complete}, sys.stdout)
 
 
@@ -132,7 +138,18 @@ def _open_objects(folder: str) -> pygit2.Repository:
     return repository
 
 
-def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[pygit2.Commit]:
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What is needed of a commit as it is stored."""
+
+    sha: str
+    tree: str
+    parents: Sequence[str]
+    time_s: int  # 0 if it is none
+    message: str
+
+
+def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[_Stored]:
     """Yield at most MAX_COMMITS commits, newest first, each after one of its children.
 
     Missing commits, as below a shallow clone, are skipped.
@@ -144,7 +161,7 @@ def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[pygit2
         commit = None if sha in seen else _commit(repository, sha)
         if commit is not None:
             seen.add(sha)
-            heapq.heappush(heap, (-commit.commit_time, sha))
+            heapq.heappush(heap, (-commit.time_s, sha))
 
     add(head)
     for _ in range(MAX_COMMITS):
@@ -153,26 +170,50 @@ def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[pygit2
         commit = _commit(repository, heapq.heappop(heap)[1])
         if commit is not None:
             yield commit
-            for parent in commit.parent_ids:
-                add(str(parent))
+            for parent in commit.parents:
+                add(parent)
 
 
-def _commit(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
+@lru_cache(maxsize=1000)  # asked for as a parent, as the next one, and for what a child changed
+def _commit(repository: pygit2.Repository, sha: str) -> _Stored | None:
+    """Return a commit; `None` if it cannot be read.
+
+    libgit2's own parser refuses an author without an address and a time beyond 2⁶³, which git
+    reads: all commits before such a one would be missing, too.
+    """
     import pygit2
 
     try:
-        found = repository.get(sha)
+        kind, content = repository.read(sha)
     except (pygit2.GitError, ValueError, KeyError):
         return None
-    return found if isinstance(found, pygit2.Commit) else None
+    head, _, message = content.partition(b"\n\n")
+    tree = _TREE.match(head)
+    if kind != pygit2.enums.ObjectType.COMMIT or tree is None:
+        return None
+    time_s, encoding = _TIME.search(head), _ENCODING.search(head)
+    return _Stored(
+        sha,
+        tree[1].decode(),
+        [parent.decode() for parent in _PARENT.findall(head)],
+        int(time_s[1]) if time_s else 0,
+        _decode(message[:_MESSAGE_BYTES], encoding[1].decode("latin-1") if encoding else "utf-8"),
+    )
 
 
-def _describe(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str) -> Commit:
+def _decode(message: bytes, encoding: str) -> str:
+    try:
+        return message.decode(encoding, "replace")
+    except (LookupError, ValueError):  # it names an encoding that Python does not know
+        return message.decode("utf-8", "replace")
+
+
+def _describe(repository: pygit2.Repository, commit: _Stored, prefix: str) -> Commit:
     import pygit2
 
-    subject, _, body = _message(commit).strip().partition("\n")
+    subject, _, body = commit.message.strip().partition("\n")
     described: Commit = {
-        "sha": str(commit.id),
+        "sha": commit.sha,
         "subject": subject.strip()[:MAX_SUBJECT],
         "body": _TRAILER.sub("", body[: 2 * MAX_BODY]).strip()[:MAX_BODY],
         "changed": 0,
@@ -192,21 +233,21 @@ def _describe(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str)
     return described
 
 
-def _message(commit: pygit2.Commit) -> str:
-    try:
-        return commit.raw_message.decode(commit.message_encoding or "utf-8", "replace")
-    except (LookupError, ValueError):  # it names an encoding that Python does not know
-        return commit.raw_message.decode("utf-8", "replace")
-
-
-def _changes(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Diff | None:
+def _changes(repository: pygit2.Repository, commit: _Stored) -> pygit2.Diff | None:
     """Return the diff of a commit to its parent; `None` for a merge or a missing parent."""
-    if not commit.parent_ids:
-        return commit.tree.diff_to_tree(swap=True, context_lines=0)
-    parent = _commit(repository, str(commit.parent_ids[0]))
-    if parent is None or len(commit.parent_ids) > 1:
+    if not commit.parents:
+        return _tree(repository, commit).diff_to_tree(swap=True, context_lines=0)
+    parent = _commit(repository, commit.parents[0])
+    if parent is None or len(commit.parents) > 1:
         return None
-    return parent.tree.diff_to_tree(commit.tree, context_lines=0)
+    return _tree(repository, parent).diff_to_tree(_tree(repository, commit), context_lines=0)
+
+
+def _tree(repository: pygit2.Repository, commit: _Stored) -> pygit2.Tree:
+    """Raises KeyError or ValueError if it is not there, or is no tree."""
+    import pygit2
+
+    return repository[commit.tree].peel(pygit2.Tree)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,6 +124,34 @@ def test_a_message_is_read_in_the_encoding_that_its_commit_names(repository, enc
     repository.made.set_head(repository.made.write(pygit2.enums.ObjectType.COMMIT, data))
     told = {"ISO-8859-1": "Caf\xe9"}.get(encoding, "Caf\ufffd")
     assert read(repository).unknown[0]["subject"] == told
+
+
+@pytest.mark.parametrize(
+    "by", ["t <t@example.org 1 +0000", "t 1 +0000", f"t <e> {2**64 - 1} +0000", "t <e> x y", ""]
+)
+def test_a_commit_whose_author_or_time_is_none_hides_no_earlier_one(repository, by):
+    first = repository.commit("Begin", "a.py")
+    empty = repository.made.TreeBuilder().write()
+    data = f"tree {empty}\nparent {first}\nauthor {by}\ncommitter {by}\n\nPay\n".encode()
+    stored = b"commit %d\0%s" % (len(data), data)  # which libgit2 refuses to write
+    odd = hashlib.sha1(stored).hexdigest()
+    object_file = repository.root / ".git" / "objects" / odd[:2] / odd[2:]
+    object_file.parent.mkdir(exist_ok=True)
+    object_file.write_bytes(zlib.compress(stored))
+    (repository.root / ".git" / "HEAD").write_text(odd)
+    found = read(repository)
+    assert found.newest == [odd, first]
+    assert [(each["subject"], each["paths"]) for each in found.unknown] == [
+        ("Pay", ["a.py"]),
+        ("Begin", ["a.py"]),
+    ]
+
+
+def test_a_commit_whose_tree_is_none_is_told_without_paths(repository):
+    blob = repository.made.create_blob(b"no tree")
+    data = f"tree {blob}\nauthor t <e> 1 +0000\ncommitter t <e> 1 +0000\n\nPay\n".encode()
+    repository.made.set_head(repository.made.write(pygit2.enums.ObjectType.COMMIT, data))
+    assert [each["paths"] for each in read(repository).unknown] == [[]]
 
 
 def test_a_packed_branch_and_a_worktree_are_followed(repository, tmp_path):
