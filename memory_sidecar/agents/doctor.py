@@ -8,29 +8,26 @@ are no fault either: they are listed, and left to the user.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Annotated, Any
+from typing import Any
 
 from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.checks import Check, check_data_dir, check_model, check_static
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError
+from memory_sidecar.code.history import unread_histories
+from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.groups import by_key
-from memory_sidecar.core.paths import OWN_FOLDERS, StorePaths
-from memory_sidecar.core.results import Reporter, about, name_first, pluralize
-from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of, is_full
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter, name_first, pluralize
+from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.disk.remote import remote_folders
-from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.engine_state import bytes_of, kept_aside
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
@@ -43,26 +40,14 @@ from memory_sidecar.sessions.store import SESSIONS
 SHOWN = 5  # names in the text of one check, at most
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check of the doctor."""
-
-    check: str
-    ok: bool
-    text: str
-    hint: Annotated[str, about("a next step, or empty")] = ""
-    agent: Annotated[str, about("whose database it is about, or empty")] = ""
-    remedy: Annotated[str, about("what --fix does about it: rebuild, index, or empty")] = ""
-
-
 def examine(services: Services, codebase: Codebase) -> list[Check]:
     """Run every check; none changes anything."""
     version = ".".join(map(str, sys.version_info[:3]))
     return [
         Check("runtime", True, f"Python {version}, SQLite {SQLITE_VERSION} with sqlite-vec"),
-        _data_dir(services.data_dir.root),
-        _model(services),
-        _static(services),
+        check_data_dir(services.data_dir.root),
+        check_model(services),
+        check_static(services),
         *examine_team(services),
         *_code(codebase),
         *_excludes(services, codebase),
@@ -94,51 +79,6 @@ def repair(
             reporter.notice(error.with_hint)
 
 
-def _data_dir(root: Path) -> Check:
-    check = "data directory"
-    there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows, no drive Z:
-    if not there.is_dir():
-        return Check(check, False, f"{there} is no folder", "name another with --data-dir")
-    if is_full(there):
-        return Check(check, False, f"no room left to write {there}", "free some space")
-    try:
-        with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` knows of no failed disk
-            file.write(b"0")
-    except OSError as error:
-        hint = "what is there is found: check its permissions, or name another with --data-dir"
-        return Check(check, False, f"{there} cannot be written", f"{error.strerror}; {hint}")
-    if there != root:
-        return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
-    folders = filter(os.path.isdir, map(root.joinpath, OWN_FOLDERS))
-    if denied := [each for each in folders if not os.access(each, os.R_OK | os.X_OK)]:
-        return Check(check, False, f"{denied[0]} cannot be read", "check its permissions")
-    if remote_folders(root, [""]):
-        hint = "use it on one machine at a time: two would damage its databases"
-        return Check(check, True, f"{root} can be written; it lies on a network drive", hint)
-    return Check(check, True, f"{root} can be written")
-
-
-def _model(services: Services) -> Check:
-    try:
-        embedder = services.models.embedder
-        embedder.load()
-    except ModelError as error:
-        return Check("model", False, error.message, error.hint)
-    return Check("model", True, f"{embedder.files.name} from {embedder.files.origin} loads")
-
-
-def _static(services: Services) -> Check:
-    check, static = "static vectors", services.models.static
-    if problem := services.models.static_problem:
-        return Check(check, False, problem.message, problem.hint)
-    assert static is not None
-    try:
-        static.load()
-    except ModelError as error:
-        return Check(check, False, error.message, error.hint)
-    return Check(check, True, f"the table of {STATIC_PACKAGE} {STATIC_VERSION} loads")
-
-
 def examine_team(services: Services) -> Iterator[Check]:
     """Check that the team's database answers, if there is one, and list the files that differ."""
     if (team := team_status(services)) is None:
@@ -160,10 +100,16 @@ def _code(codebase: Codebase) -> list[Check]:
             return [Check("database", True, nothing.message, nothing.hint)]
     except SidecarError as error:  # of a list of sources that cannot be read
         return [_check("", "", False, error.message, error.hint)]
-    database, *others = _database(codebase.data)
+    database, *others = _database(codebase.data, more=partial(_history, codebase))
     if codebase.sharing.team is not None:
         database = replace(database, text=f"{database.text}, beside the team's")
     return [database, *others]
+
+
+def _history(codebase: Codebase, connection: Connection) -> Sequence[Check]:
+    unread = unread_histories(connection, codebase.registry.all())
+    text = f"no commits are read of {_shorten(unread)}"
+    return [Check("history", True, text, "searches do without them")] if unread else []
 
 
 def _excludes(services: Services, codebase: Codebase) -> Iterator[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from memory_sidecar.agents.doctor import Check
+from memory_sidecar.agents.checks import Check
 from memory_sidecar.core.children import ChildFailed, find_program, output_of
 
 QMD_TIMEOUT_S = 15  # it starts a language runtime and opens its database

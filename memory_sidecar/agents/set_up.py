@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.agents.doctor import Check
+from memory_sidecar.agents.checks import Check
 from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.skills import all_skills
 from memory_sidecar.core.errors import PathRefused

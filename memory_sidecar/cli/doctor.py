@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import click
 
-from memory_sidecar.agents.doctor import Check, examine, repair
+from memory_sidecar.agents.checks import Check
+from memory_sidecar.agents.doctor import examine, repair
 from memory_sidecar.agents.set_up import examine_around
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled

@@ -58,7 +58,7 @@ class Read:
     newest: Sequence[str]  # ids of the newest commits, without those there was no time for
     unknown: Sequence[Commit]  # those of them that were not `known`
     is_complete: bool  # whether there was time for all
-    has_timed_out: bool = False  # nothing was read within PATIENCE_S
+    has_failed: bool = False  # nothing was read, and another try would hardly change that now
 
 
 NONE_READ: Final = Read((), (), is_complete=True)
@@ -67,8 +67,8 @@ NONE_READ: Final = Read((), (), is_complete=True)
 def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
     """Read the newest commits of `repository` that are not `known`, by id.
 
-    Returns NONE_READ if they cannot be read, which another try would not change; only the `known`
-    ones if it takes too long; `None` if no process can be started.
+    Returns the `known` ones alone if it fails, or takes too long; `None` if no process can be
+    started.
     """
     asked = json.dumps(
         {
@@ -85,19 +85,16 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
             text=asked.encode(),
             timeout_s=PATIENCE_S,
         )
-        if done.returncode == 0:
-            return Read(**json.loads(done.stdout))
+        if done.returncode == 0 and (found := Read(**json.loads(done.stdout))).newest:
+            return found
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
     except OSError as error:
         _log.info("%s: commits are read another time: %s", repository.objects, error)
         return None
-    except subprocess.TimeoutExpired as error:
-        _log.info("%s: no new commits: %s", repository.objects, error)
-        return Read(sorted(known), (), is_complete=False, has_timed_out=True)
-    except ValueError as error:
+    except (subprocess.TimeoutExpired, ValueError) as error:
         why = str(error)
-    _log.info("%s: no commits: %s", repository.objects, why)
-    return NONE_READ
+    _log.info("%s: no new commits: %s", repository.objects, why or "the newest is not there")
+    return Read(sorted(known), (), is_complete=False, has_failed=True)
 
 
 def main() -> None:

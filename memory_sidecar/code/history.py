@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import Clock, system_clock
-from memory_sidecar.disk.repository import repository_around
+from memory_sidecar.disk.repository import has_alternates, problem_around, repository_around
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.ids import Among
 from memory_sidecar.index.keyword import keyword_scores, keyword_share, keywords_of
@@ -34,7 +34,7 @@ FEW_COMMITS = 500  # a source with this many commits gives half of the boost
 DEPTH = 100  # best matching commits that count
 MAX_ROWS = 2_000  # commits to score, about: see `Keywords.rarest`
 
-RETRY_FIRST_MS, RETRY_LONGEST_MS = 600_000, 86_400_000  # after the child was killed as too slow
+RETRY_FIRST_MS, RETRY_LONGEST_MS = 600_000, 86_400_000  # after the child failed or was killed
 
 _RETRY = re.compile(r"after:(\d+):(\d+) ")  # in place of the head: when to retry, last pause; ms
 _VERSION = "2"  # of what the tables hold of a commit; a change has all commits read again
@@ -65,8 +65,8 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
     """Bring the commits of `source` in `store` in line with the repository around its root.
 
     Reads git only if the head or the repository has changed, and then only commits not yet stored,
-    or all if a shallow clone was deepened. After a read that took too long it pauses, twice as long
-    each time. Without a repository all stored commits are deleted.
+    or all if a shallow clone was deepened. After a read that failed or took too long it pauses,
+    twice as long each time. Without a repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
     layout = f"{_VERSION}{repository.shallow} {repository.inside}" if repository else ""
@@ -87,7 +87,7 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
     found = read_commits(repository, known) if repository else NONE_READ
     if found is None:
         return
-    if found.has_timed_out:
+    if found.has_failed:
         pause_ms = min(max(2 * pause_ms, RETRY_FIRST_MS), RETRY_LONGEST_MS)
         state = f"after:{clock() + pause_ms}:{pause_ms} {layout}"
     elif not found.is_complete:
@@ -102,6 +102,20 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
             " FROM commits c JOIN commit_paths p ON p.id = c.id WHERE c.source = ?1",
             (source.name, state),
         )
+
+
+def unread_histories(connection: Connection, sources: Iterable[Source]) -> list[str]:
+    """Return the names of those `sources` whose commits cannot be read, each with the reason."""
+    unread = []
+    for source in sources:
+        reason = problem_around(source.root)
+        if not reason and _RETRY.match(_read_state(connection, source.name)):
+            reason = "objects are missing or damaged, or it takes too long"
+            if has_alternates(source.root):
+                reason = "its objects are in another folder, which is not read"
+        if reason:
+            unread.append(f"{source.name}: {reason}")
+    return unread
 
 
 def delete_history(connection: Connection, source: str) -> None:

@@ -73,6 +73,31 @@ def repository_around(folder: Path) -> Repository | None:
         return None
 
 
+def problem_around(folder: Path) -> str:
+    """Return why `repository_around` finds none, in words; "" if it does, or there is no commit."""
+    try:
+        git, common, _ = _locate(folder)
+        head = _read_line(git, "HEAD")
+        if _IS_SHA256.search(_config(common)):
+            return "its hashes are of SHA-256"
+        if is_folder(os.fspath(common / "reftable")):
+            return "its branches are in a reftable"
+        if not (_COMMIT.fullmatch(head) or _BRANCH.fullmatch(head.removeprefix("ref:").strip())):
+            return "its HEAD names no commit"
+        return "a link is among its objects" if _has_links(common / "objects") else ""
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+
+
+def has_alternates(folder: Path) -> bool:
+    """Whether the repository around `folder` takes objects from others, which we do not follow."""
+    with suppress(OSError, ValueError):
+        return (_locate(folder)[1] / "objects" / "info" / "alternates").is_file()
+    return False
+
+
 def commits_around(folder: Path) -> str:
     """Return a text that changes with the commits of the repository around `folder`, if any."""
     try:
@@ -234,7 +259,7 @@ def _locate(folder: Path) -> tuple[Path, Path, str]:
 def _git_folders(top: Path) -> tuple[Path, Path]:
     """Return the git directory of the working tree at `top`, and the one its worktrees share.
 
-    Raises FileNotFoundError for one not to be trusted. That of a worktree is where git puts it: its
+    Raises ValueError for one not to be trusted. That of a worktree is where git puts it: its
     `commondir`, by which an archive could name any repository, is not read.
     """
     git = top / ".git"
@@ -248,7 +273,9 @@ def _git_folders(top: Path) -> tuple[Path, Path]:
             return pointed, pointed.parent.parent
         if any(pointed.is_relative_to(each / ".git" / "modules") for each in top.parents):
             return pointed, pointed
-    raise FileNotFoundError(git)
+        if not pointed.exists():
+            raise ValueError("its .git names a folder that is not there")
+    raise ValueError("its .git names a folder that does not name it in turn")
 
 
 def _has_links(objects: Path) -> bool:

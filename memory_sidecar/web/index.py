@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
-from memory_sidecar.agents.doctor import Check, examine, repair
+from memory_sidecar.agents.checks import Check
+from memory_sidecar.agents.doctor import examine, repair
 from memory_sidecar.agents.set_up import examine_around
 from memory_sidecar.agents.status import Status, status_of
 from memory_sidecar.agents.team_status import team_line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from memory_sidecar.code.history import (
     RETRY_FIRST_MS,
     RETRY_LONGEST_MS,
     history_boosts,
+    unread_histories,
     update_history,
 )
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -47,6 +49,11 @@ def subjects(codebase):
     with codebase.data.open().reading() as connection:
         rows = connection.execute("SELECT subject FROM commits ORDER BY subject")
         return [subject for (subject,) in rows]
+
+
+def unread(codebase):
+    with codebase.data.open().reading() as connection:
+        return unread_histories(connection, codebase.data.sources())
 
 
 def test_a_commit_lends_to_the_files_it_changed(repository, make_codebase):
@@ -197,14 +204,75 @@ def test_commits_outlive_a_moment_without_processes_or_time(repository, make_cod
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr("memory_sidecar.code.history.RETRY_FIRST_MS", 0)
-    for number, fails in enumerate((too_slow, refused)):
+
+    def killed(arguments, **_):
+        return subprocess.CompletedProcess(arguments, -9, b"", b"")
+
+    for number, fails in enumerate((too_slow, refused, killed)):
         repository.commit(f"Change {number}", "shop/cart.py")
         with monkeypatch.context() as patch:
             patch.setattr("memory_sidecar.code.commits.run_child", fails)
             codebase.index([repository.root], reporter=Silent())
         assert len(subjects(codebase)) == 3
     codebase.index([repository.root], reporter=Silent())
-    assert len(subjects(codebase)) == 5
+    assert len(subjects(codebase)) == 6
+
+
+def test_commits_come_back_with_their_objects_and_are_said_to_be_missing(
+    repository, make_codebase, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.code.history.RETRY_FIRST_MS", 0)
+    codebase = make_codebase()
+    objects = repository.root / ".git" / "objects"
+    for is_there, known in ((True, 4), (False, 4), (True, 6)):
+        repository.commit(f"It is {is_there}", "shop/cart.py")
+        if not is_there:
+            objects.rename(objects.with_name("away"))
+            objects.mkdir()
+        codebase.index([repository.root], reporter=Silent())
+        told = f"{repository.root.name}: objects are missing or damaged, or it takes too long"
+        assert unread(codebase) == ([] if is_there else [told])
+        assert len(subjects(codebase)) == known
+        if not is_there:
+            objects.rmdir()
+            objects.with_name("away").rename(objects)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("HEAD", "", "its HEAD names no commit"),
+        ("HEAD", "ref: refs/heads/not-yet-born", ""),
+        ("config", "[extensions]\n\tobjectFormat = sha256\n", "its hashes are of SHA-256"),
+        ("reftable/tables.list", "", "its branches are in a reftable"),
+        ("objects/info/alternates", "/", "its objects are in another folder, which is not read"),
+    ],
+)
+def test_the_doctor_hears_of_whom_no_commits_are_read_and_why(
+    repository, make_codebase, file, text, reason
+):
+    changed = repository.root / ".git" / file
+    changed.parent.mkdir(exist_ok=True)
+    changed.write_text(text)
+    if "alternates" in file:
+        for each in (repository.root / ".git" / "objects").glob("??"):
+            shutil.rmtree(each)
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    assert unread(codebase) == ([f"{repository.root.name}: {reason}"] if reason else [])
+
+
+def test_the_doctor_hears_of_a_git_file_that_is_not_believed(repository, make_codebase):
+    git = repository.root / ".git"
+    git.rename(git.with_name("elsewhere"))
+    codebase = make_codebase()
+    for named, reason in (
+        ("elsewhere", "its .git names a folder that does not name it in turn"),
+        ("nowhere", "its .git names a folder that is not there"),
+    ):
+        git.write_text(f"gitdir: {named}\n")
+        codebase.index([repository.root], reporter=Silent())
+        assert unread(codebase) == [f"{repository.root.name}: {reason}"]
 
 
 def test_commits_that_took_too_long_are_read_after_pauses_that_grow(

@@ -1,0 +1,77 @@
+"""What a check of `doctor` says, and the checks of what every database needs: a folder, models."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Annotated
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.errors import ModelError
+from memory_sidecar.core.paths import OWN_FOLDERS
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import is_full
+from memory_sidecar.disk.remote import remote_folders
+from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of the doctor."""
+
+    check: str
+    ok: bool
+    text: str
+    hint: Annotated[str, about("a next step, or empty")] = ""
+    agent: Annotated[str, about("whose database it is about, or empty")] = ""
+    remedy: Annotated[str, about("what --fix does about it: rebuild, index, or empty")] = ""
+
+
+def check_data_dir(root: Path) -> Check:
+    """Check that `root` can be read and written."""
+    check = "data directory"
+    there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows, no drive Z:
+    if not there.is_dir():
+        return Check(check, False, f"{there} is no folder", "name another with --data-dir")
+    if is_full(there):
+        return Check(check, False, f"no room left to write {there}", "free some space")
+    try:
+        with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` knows of no failed disk
+            file.write(b"0")
+    except OSError as error:
+        hint = "what is there is found: check its permissions, or name another with --data-dir"
+        return Check(check, False, f"{there} cannot be written", f"{error.strerror}; {hint}")
+    if there != root:
+        return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
+    folders = filter(os.path.isdir, map(root.joinpath, OWN_FOLDERS))
+    if denied := [each for each in folders if not os.access(each, os.R_OK | os.X_OK)]:
+        return Check(check, False, f"{denied[0]} cannot be read", "check its permissions")
+    if remote_folders(root, [""]):
+        hint = "use it on one machine at a time: two would damage its databases"
+        return Check(check, True, f"{root} can be written; it lies on a network drive", hint)
+    return Check(check, True, f"{root} can be written")
+
+
+def check_model(services: Services) -> Check:
+    """Check that the model loads."""
+    try:
+        embedder = services.models.embedder
+        embedder.load()
+    except ModelError as error:
+        return Check("model", False, error.message, error.hint)
+    return Check("model", True, f"{embedder.files.name} from {embedder.files.origin} loads")
+
+
+def check_static(services: Services) -> Check:
+    """Check that the table of static vectors loads."""
+    check, static = "static vectors", services.models.static
+    if problem := services.models.static_problem:
+        return Check(check, False, problem.message, problem.hint)
+    assert static is not None
+    try:
+        static.load()
+    except ModelError as error:
+        return Check(check, False, error.message, error.hint)
+    return Check(check, True, f"the table of {STATIC_PACKAGE} {STATIC_VERSION} loads")
