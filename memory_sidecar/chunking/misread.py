@@ -82,6 +82,11 @@ _MACRO = _words(
     # `BEGIN_NAMESPACE`, `PROPERTY(Editable)` alone in a line: no function, and not last in a list
     rb"|(?<!\\\n)^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]]))"
 )
+# A condition around the bases of a class.
+_BASES = _words(
+    rb"^[ \t]*#[ \t]*if.*$(?=\n[ \t]*:[^;{}#]+^[ \t]*#[ \t]*endif.*\n[ \t]*\{)"
+    rb"|^[ \t]*#[ \t]*endif.*$(?=\n[ \t]*\{)"
+)
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"
 
 # In text that only zsh reads, the functions are still found, and what they use if it is readable.
@@ -97,7 +102,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         Mending(_BODY, few_errors=_MANY_ERRORS),
     ),
     "c": (*_CONDITIONS, _IN_BRACES, _MACRO),
-    "cpp": (*_CONDITIONS, _IN_BRACES, _MACRO),
+    "cpp": (*_CONDITIONS, _BASES, _IN_BRACES, _MACRO),
     "csharp": (
         _words(rb'(?<=\})""(?="(?!"))', b"''"),  # `$@"""{name}"""`
         _words(rb"\basync(?=[ ]?[,);:?]|[ ][&|=][^>])", b"a"),  # a name
@@ -116,6 +121,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         _words(rb"^[ \t]*@[\w.]+(?:\([^()\n]*\))?[ \t]*$"),  # before `get()`, `return`
         _words(rb"\bactual(?=[ \t]+constructor\b)"),  # `internal actual constructor(`
         _words(rb"(?<!\$)\$\$+(?=\")"),  # `$$"{price}"`
+        _words(rb"(?<!\$)\$\$+\"[^\"\n]*\"", b"1"),  # `$$"${not.read}"`
         _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
         _words(rb"(?<=[^\s{;])(?<!->)[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),

@@ -61,9 +61,11 @@ _WITH_CLAUSES = _FUNCTIONS | {"macro"}
 _PROMOTED = frozenset({"property_promotion_parameter", "required_parameter"})
 _NAMED_TWICE = frozenset({"type_definition", "data_type", "newtype"})
 _RECORDS = frozenset({"struct", "union", "enum"})
+_STATEMENTS = frozenset({"catch", "for", "if", "switch", "while"})  # `YIELD { … } if(ok) { … }`
 
 _QUALIFIED = re.compile(r"(?:::)?(?:[\w$]+(?:::|[.:]))+(?:operator\b.+|[\w$~]+)")
 _SEPARATOR = re.compile(r"(?:(?<!operator)::|[.]|(?<!:):)(?=[\w$~])")
+_AROUND_COLONS = re.compile(r" ?:: ?")  # `Cart::` may end a line
 _ARGUMENTS = re.compile(r"(?<=[\w$])(?<!operator)<[^<>]*>")  # of a C++ template
 _CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w[^(]*)\(.*")  # `operator bool() const`
 _IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*[(\"']")
@@ -274,7 +276,7 @@ def _path(match: _Match, owner: _Match | None, outer: Definition, local: str) ->
         outer.kind in _FUNCTIONS or (outer.kind not in _TYPES and is_in_block(match.node))
     ):
         return None  # a local variable of C, whose query matches at any depth
-    if not local:  # `-g` of `alias -g`
+    if not local or local in _STATEMENTS:  # `-g` of `alias -g`
         return None
     if owner and owner.node.type in _NAMED_TWICE and path.rpartition(".")[2] == local:
         return None  # `typedef struct cart {…} cart;`, `data Cart = Cart Int`
@@ -300,7 +302,7 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
     if match.node.type == "command":  # `alias ll='ls -l'`
         text = text[: max(text.find("="), 0)]
     if not text.isidentifier() and match.name.type != "word":  # of Bash: `log::warn`
-        text = " ".join(text.split())[:_MAX_NAME_TEXT]
+        text = _AROUND_COLONS.sub("::", " ".join(text.split())[:_MAX_NAME_TEXT])
         quotes = "\"'`:[]" if match.name.type == "identifier" else "\"'`:"  # `[cart]` of SQL Server
         if text[:1] in quotes:  # `'` may end a name of Haskell
             text = text.strip(quotes)

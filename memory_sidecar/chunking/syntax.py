@@ -185,7 +185,7 @@ def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_
     While there are errors, the spellings are tried in order, each with those that have helped
     before it, and at last all of them together.
     """
-    errors, spelled = _error_bytes(tree), data
+    errors, spelled = _misread_bytes(tree, language), data
     misread, helping = MISREAD.get(language, ()), tuple[Mending, ...]()
     for tried in (*((each,) for each in misread), misread):
         if not tried or errors <= tried[0].few_errors * len(data):
@@ -194,14 +194,20 @@ def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_
             continue
         text = spell(data, (*tried, *helping))
         other = parse_guarded(text, language)
-        if other is not None and (left := _error_bytes(other)) < errors:
+        if other is not None and (left := _misread_bytes(other, language)) < errors:
             tree, spelled, errors, helping = other, text, left, (*tried, *helping)
     return tree, spelled
 
 
-def _error_bytes(tree: tree_sitter.Tree) -> int:
-    """Count the bytes in the outermost error nodes, and the tokens that are missing."""
+def _misread_bytes(tree: tree_sitter.Tree, language: str) -> int:
+    """Count the bytes in the outermost error nodes, and the tokens that are missing.
+
+    Also those of a class of Kotlin that is read as an expression after its annotations.
+    """
     count, broken = 0, [tree.root_node]
+    if language == "kotlin":
+        read = (e for e in tree.root_node.children if e.type == "annotated_expression")
+        count += sum(each.end_byte - each.start_byte for each in read)
     while broken:
         node = broken.pop()
         if node.is_error or node.is_missing:

@@ -8,6 +8,10 @@ from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.chunking.outline import outline
 from memory_sidecar.chunking.syntax import parse
 
+METHODS = "".join(
+    f"    /** Adds an item to the cart, and counts it. */\n    void f{n}(A const&, D);\n"
+    for n in range(12)
+)
 ONE_BRANCH = "".join(
     f"    int F{n}()\n#if FAST\n        => {n};\n#else\n    {{ return {n}; }}\n#endif\n"
     for n in range(3)
@@ -29,6 +33,11 @@ ONE_BRANCH = "".join(
             "NS_BEGIN\n#define B(x) \\\n  ONE_OF(x)\n#define C(x) x\n"
             "struct A : D { int f(); };\nNS_END",
             "B C A f",
+        ),
+        (
+            "cpp",
+            f"class A\n#if ! B\n    : private C\n#endif\n{{\n    A(D d) noexcept;\n{METHODS}}};",
+            "A A " + " ".join(f"f{n}" for n in range(12)),
         ),
         ("cpp", "MY_API_ Name f(int n) { return g(n, n); }\n", "f"),
         ("cpp", "template <class T>\nvoid MY_API a::B<T>::f(int i) { g(i); }", "f"),
@@ -75,6 +84,18 @@ ONE_BRANCH = "".join(
             "A x f",
         ),
         ("kotlin", 'class A {\n  val x = $$"a".b\n  fun f(i: Int) = i\n}', "A x f"),
+        (
+            "kotlin",
+            'open class A(val x: B) {\n  @Value($$"${a.b:}#{C(D).f()}")\n  val y = 1\n'
+            "  open fun f(): B {\n  }\n}",
+            "A x y f",
+        ),
+        (
+            "kotlin",
+            "@T\n@U\nclass A {\n  fun f(id: Id): B? {\n    return D.all().where { D.id eq id.x }"
+            ".first()?.let {\n      E(\n      )\n    }\n  }\n}\ndata class G(\n)\n",
+            "A f G",
+        ),
         (  # two at once: neither alone leaves fewer errors
             "kotlin",
             "class A {\n  val x\n    @OptIn(B::class)\n    get() = 1\n  fun f() = when (x) {\n"
@@ -124,6 +145,15 @@ def test_a_name_that_is_misread_keeps_its_name():
     found = outline(text.encode(), "kotlin")
     assert [d.path for d in found.definitions] == ["A", "A.get", "A.f"]
     assert "set" in [each.name for each in found.references]
+
+
+def test_a_statement_after_a_macro_is_no_function_and_a_name_may_go_over_lines():
+    text = (
+        "template <class T>\nvoid\nA<T>::\nf(int i)\n{\n  YIELD { g(); }\n  if(ok) { h(); }\n}\n"
+        "int A :: i() { return 1; }\n"
+    )
+    found = outline(text.encode(), "cpp").definitions
+    assert [(d.symbol, d.path) for d in found] == [("f", "A.f"), ("i", "A.i")]
 
 
 def test_a_list_keeps_its_last_constant_and_a_test_its_name():
