@@ -157,13 +157,15 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
     parsed = parse_place(place)
     if parsed is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
-    at = Line(*locate(call, parsed[0]), parsed[1])
+    at = Line(*locate(call, parsed[0], within.sources), parsed[1])
     found = call.mask(call.codebase.related(at, within, top_k=top_k, reporter=call.reporter))
     return call.show(found, (_related_line(call, hit) for hit in found), nothing=NOTHING_RELATED)
 
 
-def _parse_line(call: Call, text: str) -> Line | None:
+def _parse_line(call: Call, text: str, sources: Sequence[str] = ()) -> Line | None:
     """Parse FILE:LINE; `None` for any other text. Raises NotFound if no source has the file.
+
+    The path may also be relative to one of `sources`.
 
     `price(3)` and `Cart#L3` may be names, `cart.py:3` is none, even if there is no such file.
     """
@@ -171,12 +173,19 @@ def _parse_line(call: Call, text: str) -> Line | None:
     is_place = place and (text[len(place[0])] == ":" or "/" in text or call.path(place[0]).exists())
     if not place or not is_place:
         return None
-    return Line(*locate(call, place[0]), place[1])
+    return Line(*locate(call, place[0], sources), place[1])
 
 
-def locate(call: Call, file: str) -> tuple[str, str]:
-    """Return the source that contains `file`, and its path there. Raises NotFound."""
-    place = find_place(call.codebase.registry, call.path(without_lines(call, file)))
+def locate(call: Call, file: str, sources: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the source that contains `file`, and its path there. Raises NotFound.
+
+    A relative `file` that is not there is looked for in `sources`.
+    """
+    path = call.path(without_lines(call, file))
+    if sources and not path.exists():
+        inside = (call.places.roots[name] / file for name in sources if name in call.places.roots)
+        path = next((each for each in inside if each.exists()), path)
+    place = find_place(call.codebase.registry, path)
     if place is None:
         hint = f"`memory-sidecar why {quote(file)}` says more"
         raise NotFound(f"no source contains {file}", hint=hint)
@@ -193,7 +202,7 @@ def _ask_graph(
     call: Call, ask: Callable[[Graph, NameQuery], Cut[T]], name: str, within: CodeFilter, top_k: int
 ) -> list[T]:
     """Return the results of `ask` about `name`, which may be FILE:LINE."""
-    asked = NameQuery(_parse_line(call, name) or call.text(name), top_k, within)
+    asked = NameQuery(_parse_line(call, name, within.sources) or call.text(name), top_k, within)
     return ask_code(call, within, lambda here: ask(here.graph, asked))
 
 

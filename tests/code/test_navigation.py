@@ -242,6 +242,17 @@ def test_a_function_is_asked_for_as_the_shell_calls_it(run, tmp_path, name):
     assert run("callers", name, "--json", cwd=tmp_path).json[0]["start_line"] == 4
 
 
+def test_a_place_is_also_found_in_the_source_that_is_named_or_around(call, tmp_path):
+    found = call("refs", "shop/money.py:1", "--json").json
+    assert found
+    named = call("refs", "shop/money.py:1", "--source", "shop", "--json", cwd=tmp_path)
+    assert named.json == found
+    root = call.keywords["cwd"]
+    assert call("refs", "shop/money.py:1", "--json", cwd=root / "app").json == found
+    (hit,) = call("related", "c/cart.c:2", "-n", "1", "--json", cwd=root / "app").json
+    assert hit["filename"] != "c/cart.c"
+
+
 def test_an_import_and_a_call_of_what_it_names_are_exact(ask):
     assert places(ask("refs", "shop/money.py:1")) == [
         "shop/cart.py:1  exact",
