@@ -294,9 +294,10 @@ def _invalid(problem: str, at: str) -> SessionInvalid:
         path, problem = ".".join(filter(None, (path, missing[1]))), "missing"
     elif kinds := _EXPECTED.fullmatch(problem):
         problem = f"must be {_KINDS[kinds[1]]}, not {_KINDS.get(kinds[2], 'null')}"
-    elif problem.startswith("Invalid enum value "):
+    hint = _SHAPE
+    if problem.startswith("Invalid enum value "):
         choices = _CHOICES[path.rpartition(".")[2]]
-        problem = f"{problem.removeprefix('Invalid enum value ')} is none of {choices}"
-    is_time = problem.endswith("since 1970")
-    hint = "ISO 8601, such as 2026-03-01T09:12:00Z" if is_time else _SHAPE
+        problem, hint = f"{problem.removeprefix('Invalid enum value ')} is none of {choices}", ""
+    elif problem.endswith("since 1970"):
+        hint = "ISO 8601, such as 2026-03-01T09:12:00Z"
     return SessionInvalid(f"{path}: {problem}", hint=hint)

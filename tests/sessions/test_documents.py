@@ -117,6 +117,15 @@ def test_what_is_no_json_object_is_told(data, told):
     assert told in caught.value.message
 
 
+def test_an_example_comes_only_where_it_helps():
+    with pytest.raises(SessionInvalid) as caught:
+        read_session(WHOLE | {"summary": {"brief": "x", "outcome": "great"}})
+    assert caught.value.hint == ""
+    with pytest.raises(SessionInvalid) as caught:
+        read_session(WHOLE | {"messages": "hello"})
+    assert "for example" in caught.value.hint
+
+
 def test_a_document_that_is_read_but_too_deep_is_told():
     deep: dict[str, object] = {}
     for _ in range(5_000):

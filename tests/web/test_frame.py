@@ -76,6 +76,7 @@ def test_a_wrong_address_is_told_in_one_line(reader, path, status):
     assert '<nav aria-label="Views">' in answer.text
     assert 'href="/memories' in answer.text
     assert "//elsewhere" not in answer.text
+    assert "as JSON" not in answer.text
     part = reader.get(path, HX_Request="true")
     assert (part.status, "<" in part.text) == (status, False)
 
