@@ -1,6 +1,6 @@
-"""The interface of an agent's database for the two rooms that share it, memories and sessions.
+"""The interface of an agent's database for the two packages that share it, memories and sessions.
 
-Neither room knows the other. `agents.agent.Agent` implements it and is passed to both.
+Neither imports the other. `agents.agent.Agent` implements the interface and is passed to both.
 """
 
 from __future__ import annotations

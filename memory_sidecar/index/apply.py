@@ -42,7 +42,7 @@ from memory_sidecar.index.running import Pass, Progress, Todo, Totals
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
 
-UNPAUSED_FILES = 20  # a pass over no more files, such as a save, does not pause for queries
+UNPAUSED_FILES = 20  # a pass over at most so many, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
 LARGE_BYTES = 32 << 10  # a file of this size takes 10 ms or more to build
 # Between two slices of a pass, the requests of callers are served and saved files are indexed.
@@ -82,7 +82,7 @@ class Applier:
         self.failed = set[str]()  # paths of files whose last build failed
         self._todo = Todo()
         self._passes: list[Pass] = []  # running now, each between two slices of the one before
-        self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice, without a write
+        self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice, but not written
         self._failures: list[tuple[SourceFile, str]] = []  # of this slice
         self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
@@ -231,7 +231,7 @@ class Applier:
                 is_stopped=self._is_ending,
             )
             engine.start()
-            self._engine = engine  # now: an engine left open keeps later ones from the state
+            self._engine = engine  # before what may fail: one left open keeps others from the state
             self.state.note_made()
             self._crashes = CrashLog(self.state.folder, "in_flight")
         return self._engine
@@ -294,7 +294,7 @@ class Applier:
             # A fault of ours, which must not keep the other files from being indexed.
             why = one_line(f"internal error: {type(error).__name__}: {error}")
             *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-            fault = (type(error), frame.f_code.co_filename, line)  # one line for all of a worker
+            fault = (type(error), frame.f_code.co_filename, line)  # all of a worker have one line
             trace = None if fault in self._faults else error
             self._faults.add(fault)
             _log.warning("%s of %s: %s", file.path, self.source.name, why, exc_info=trace)

@@ -64,7 +64,7 @@ class Database(Generic[S]):
         """`sources` returns the sources that the database should hold at the moment.
 
         `builder` makes the builder of a source. Hints name `remedy`, the command to update rows.
-        Notices of what answers lack call the sources `called`, or else each by its name.
+        Notices of what answers lack name the sources `called`, or else each by its own name.
         """
         self.file = file
         self.paths = file.paths
@@ -106,7 +106,7 @@ class Database(Generic[S]):
         full: bool = False,
         embed: Embed | None = None,
     ) -> IndexReport:
-        """Index what changed in `sources`, and all of registered sources that have no rows.
+        """Index what changed in `sources` and, as a whole, registered sources that have no rows.
 
         `full` reads unchanged files, too. By default new rows are embedded, unless a watch does so
         later. The rows of an absent source stay, with a notice; if all are absent, this raises.
@@ -132,7 +132,7 @@ class Database(Generic[S]):
         patience_s: float,
         is_done: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Index what changed while unwatched, unless `is_done()`; False if not in `patience_s`."""
+        """Index unwatched changes, unless `is_done()`; False if not writable in `patience_s`."""
 
         def work(reporter: Reporter) -> None:
             for source in sources:
@@ -240,7 +240,7 @@ class Database(Generic[S]):
             lacks.index_missing(self.owner, known, missing, reporter, patience_s=wait_s)
 
     def begin_waiting(self, reporter: Reporter) -> None:
-        """Start the time limit of `_patience_s` before other databases are waited for."""
+        """Start the time limit for first rows (`_patience_s`), while others are waited for."""
         self._patience_s(reporter, self.unscanned())
 
     def catch_up(
@@ -323,7 +323,7 @@ class Database(Generic[S]):
     def _patience_s(self, reporter: Reporter, names: Collection[str]) -> float:
         """Return how much longer questions wait for the first rows of the sources `names`.
 
-        MISSING_PATIENCE_S from the first such question on, and not at all unless `reporter.waits`.
+        They wait until MISSING_PATIENCE_S after the first such question, if `reporter.waits`.
         """
         if not reporter.waits:
             return 0.0
@@ -335,7 +335,7 @@ class Database(Generic[S]):
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.
 
-        Deletes the rows of sources that are no longer registered, for example as a list was lost.
+        Deletes the rows of sources no longer registered, for example because their list was lost.
         """
         names = {source.name for source in asked}
         others = [source for source in self.sources() if source.name not in names]

@@ -253,7 +253,7 @@ class DerivedStore(ABC):
             return read_identity(connection, _rules_key(source))
 
     def end_scan(self, source: str, *, chunker: str, rules: str) -> None:
-        """Note that a complete scan has ended, by builder version `chunker` and digest `rules`."""
+        """Note that a complete scan by builder version `chunker`, of digest `rules`, has ended."""
         with self.writing() as write:
             write.connection.execute(
                 "UPDATE sources SET scanned_at = ?, chunker = ? WHERE name = ?",

@@ -27,7 +27,7 @@ from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
 _THREADS = max(min(available_cores(), 8), 2)
 SLICE_TEXTS = 8 * _THREADS  # take about a quarter of a second, which a request may have to wait
-SLICE_CHARACTERS = 5_000 * _THREADS  # the other limit: memories and messages exceed chunks
+SLICE_CHARACTERS = 5_000 * _THREADS  # or so many, as memories and messages are longer than chunks
 
 TURN_POLL_S = 0.05
 T = TypeVar("T")

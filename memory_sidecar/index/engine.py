@@ -53,7 +53,7 @@ Build = Callable[[SourceFile], Document]
 file stay."""
 
 WriteAll = Callable[[Sequence[Change]], None]
-"""Writes changes in one transaction. One thread at a time calls it; after a crash, once more."""
+"""Writes changes in one transaction. Called by one thread at a time; a crash may repeat a call."""
 
 
 _Subscriber = coco.LiveMapSubscriber[coco.StableKey, SourceFile]
@@ -90,7 +90,7 @@ class _Root:
         await self.run(self.writer, self.write, list(changes))
 
     async def watch(self, subscriber: _Subscriber) -> None:
-        """Be CocoIndex's `LiveMapFeed`: hand it batches until the queue yields `None`."""
+        """Hand batches to CocoIndex until the queue yields `None`; implements `LiveMapFeed`."""
         await subscriber.mark_ready()
         while (next_batch := await self.batches.get()) is not None:
             batch, done = next_batch

@@ -23,7 +23,7 @@ def with_identifiers(
     """Return `postings`, of `keywords`, with a further list for each identifier that rows hold.
 
     If the question is identifiers alone, each weighs its idf. Beside other words, it weighs only
-    what its idf exceeds that of its rarest word by, since an answer need not repeat the name.
+    the excess of its idf over that of its rarest word, since an answer need not repeat the name.
     """
     parts = {term: stems_of(term) for term in keywords.terms if " " in term}
     is_alone = keywords.idf.keys() <= {stem for stems in parts.values() for stem in stems}

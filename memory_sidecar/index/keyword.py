@@ -33,7 +33,7 @@ from memory_sidecar.index.words import MAX_QUERY_WORDS, STOPWORDS, index_words, 
 BM25_HALF = 20.0  # the BM25 whose keyword share is a half, unless the question sets another
 _CATEGORIES = ("categories", "L* N* Co M*")  # with marks, as the .sql files say for all `words`
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
-_FIXED_POINT = 2.0**52  # times BM25 is a whole number: as exact as the float for scores from 1 on
+_FIXED_POINT = 2.0**52  # BM25 is multiplied by it and truncated: as exact as a float from 1 on
 MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common in any rows
 _ALL_IDS = f"[[0, {2**63 - 1}]]"
 
@@ -346,5 +346,5 @@ def idf_of(holding: int, rows: int) -> float:
 
 
 def fts5_idf(holding: int, rows: int) -> float:
-    """Return FTS5's idf of a word that `holding` of `rows` rows hold; `holding` may be more."""
+    """Return FTS5's idf of a word that `holding` of `rows` rows hold; it may be more than these."""
     return max(math.log((max(rows - holding, 0) + 0.5) / (holding + 0.5)), 1e-6)

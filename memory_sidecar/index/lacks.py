@@ -1,4 +1,4 @@
-"""What an answer lacks of the files on disk: waiting a while for it, and saying what is missing."""
+"""What an answer lacks of the files on disk: a question waits a while, then names what is left."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Loop:
         self._back_off = BackOff()
         self._not_before_s = 0.0  # when background work may go on, after a failure
 
-    # Called by those who want work done
+    # Called by threads that want work done
 
     def ask(
         self,
@@ -198,7 +198,7 @@ class Loop:
         self.is_closing.set()
 
     def close(self, *, until_s: float) -> bool:
-        """Stop, wait for the end until `until_s`, and return whether it came.
+        """Stop, wait until `until_s` for the work to end, and return whether it has.
 
         If so, the loop can be used again.
         """

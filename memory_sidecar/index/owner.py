@@ -75,7 +75,7 @@ class Owner(Generic[S]):
         self.file, self.models = file, models
         self._sources, self._builder = sources, builder
         self._embed_pending, self._now_s = embed, now_s
-        self._state = threading.Lock()  # of the next two
+        self._state = threading.Lock()  # guards the next two
         self._watched: dict[str, WatchedSource] = {}
         self._under_way: dict[str, Applier] = {}  # passes that run now, by source
         self._seen: set[str] = set()  # sources that this process has scanned as a whole
@@ -145,7 +145,7 @@ class Owner(Generic[S]):
         self._stop_passes()
 
     def close(self, *, until_s: float = math.inf) -> bool:
-        """Stop, wait for the end until `until_s`, and return whether it came."""
+        """Stop, wait until `until_s` for the work to end, and return whether it has."""
         self.stop()
         has_ended = self.loop.close(until_s=until_s)
         for each in self.watched_sources():
@@ -246,7 +246,7 @@ class Owner(Generic[S]):
         return True
 
     def _pass_over(self, source: Source, scope: ScanScope, reporter: Reporter) -> PassResult:
-        """Run a pass over `source`; between two slices of a running one, by the applier of that."""
+        """Run a pass over `source`; between two slices of a running one, share its applier."""
 
         def progress(done: int, total: int) -> None:
             reporter.progress("files", done, total)
@@ -291,7 +291,7 @@ class Owner(Generic[S]):
                 applier.stop()
 
     def _require_registered(self, source: Source) -> None:
-        """Raise SourceGone if `source` was removed or redefined; its watch ends or follows that.
+        """Raise SourceGone if `source` was removed or redefined, and end or renew its watch.
 
         A missing folder is left to the pass, which reports it.
         """

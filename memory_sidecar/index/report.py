@@ -20,7 +20,7 @@ from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
-WINDOW_S = 10.0  # a pace is that of so much of the latest work
+WINDOW_S = 10.0  # a pace is measured over so much of the latest work
 SHORTEST_S = 0.25  # a shorter span of work gives no pace
 VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"

@@ -76,7 +76,7 @@ def saturate(relevance: Scores, full: float) -> Scores:
 
 
 def lift_named(share: Scores) -> Scores:
-    """Return what lifts a score of NAMED_FROM · `share` above those of rows that are not named."""
+    """Return what lifts a score of NAMED_FROM · `share` into the range from NAMED_FROM to 1."""
     return NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
 
 

@@ -88,7 +88,7 @@ class StoreFile(Generic[S]):
         return found_version(self.path, schema) not in (0, schema.version)
 
     def take_outdated(self) -> bool:
-        """Return once whether the database had an older schema when it was opened."""
+        """Return whether the database had an older schema when it was opened; true only once."""
         with self._lock:
             was, self._was_outdated = self._was_outdated, False
             return was
@@ -110,7 +110,7 @@ class StoreFile(Generic[S]):
             self._close()
 
     def start_over(self) -> None:
-        """Set the database aside, so that the next `open` makes one; keep what another made since.
+        """Set the database aside, so that the next `open` makes one; keep one that is new already.
 
         The caller holds the writer's lock. Raises StoreForeign and StoreNewer for what is not ours.
         """

@@ -28,7 +28,7 @@ from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids, Mask
 from memory_sidecar.index.ids import distinct, mask_allowed
 
-_HAND_OVER_S = 1.0  # the longest time from a writer's commit until it hands over its changes
+_HAND_OVER_S = 1.0  # how long a reader waits for a writer to hand over what it has committed
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
 _ROWS_KEPT = 10_000  # of these changes together: 8 MB
 _BLOCK_ROWS = 512  # read at once
@@ -257,8 +257,8 @@ def _read_blocks(
 ) -> Iterator[tuple[Ids, npt.NDArray[np.float32]]]:
     """Yield ids (n,) and unit vectors (n, dimension) of all rows of `table`, block by block.
 
-    Those of a vec0 table are read from its shadow tables: 63,000 rows take 30 ms, row by row
-    through vec0 530. https://github.com/asg017/sqlite-vec/blob/main/ARCHITECTURE.md
+    Those of a vec0 table are read from its shadow tables: 63,000 rows take 30 ms, but 530 ms row by
+    row through vec0. https://github.com/asg017/sqlite-vec/blob/main/ARCHITECTURE.md
     """
     if table.is_coded:
         rows = iter(connection.execute(f"SELECT id, embedding FROM {table.name}"))

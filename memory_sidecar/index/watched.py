@@ -114,7 +114,7 @@ class WatchedSource:
         """Return when the next pass is due while those over the sources `under_way` run.
 
         Only saved files are due then. During a pass over this source, these must be of one save, or
-        the rules must have changed: the whole source is due, as the pass may do what they ignore
+        its rules must have changed: then all of it is due, as the pass may index what they ignore
         now. Before its first scan a source is not watched, so that scan is due, too, if a question
         waits for it or the source was indexed before. At most two sources have passes at once, each
         of which has an engine, and perhaps worker processes.

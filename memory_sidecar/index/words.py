@@ -30,8 +30,8 @@ _BEYOND_LATIN = "\u0250"
 MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u3099\u309a"
 _WORD = re.compile(rf"[\w{MARKS}._:\-/]+")
 _PART = re.compile(rf"[\w{MARKS}]+")
-# Accents, vowel points of Hebrew and Arabic, what lengthens or hyphenates a word, what chooses the
-# look of a character.
+# Accents, vowel points of Hebrew and Arabic, soft hyphens and tatweel, zero-width joiners, and
+# variation selectors.
 _UNWRITTEN = re.compile(
     "[\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u200d\u20d0-\u20f0\ufe00-\ufe0f]"
@@ -55,7 +55,7 @@ STOPWORDS = frozenset(
 def folded(text: str) -> str:
     """Return `text` with its letters as they are compared: NFKC, ß as ss, the dotless i as i.
 
-    Without accents and vowel points, which some write and others do not.
+    Accents and vowel points, which some people write and others do not, are left out.
     """
     if text.isascii():
         return text
