@@ -172,7 +172,7 @@ class Leads:
         return row
 
     def _ends_row(self, end: int) -> bool:
-        """Whether nothing follows in the row before byte `end`, which may be of the next row."""
+        """Whether nothing follows byte `end` in the row of the byte before it."""
         stop = self._data.find(b"\n", max(end - 1, 0))
         return not self._data[end : stop if stop >= 0 else None].strip()
 

@@ -130,7 +130,7 @@ def _outermost(inner: Sequence[Definition]) -> Iterator[tuple[Definition, Sequen
         index = first
         while index < len(inner) and inner[index].start < outer.stop:
             index += 1
-        # Those beside it in the same rows, as of `attr_reader :a, :b`, do not lie in it.
+        # Definitions that share its rows, as of `attr_reader :a, :b`, do not lie in it.
         rows = outer.start, outer.stop
         yield outer, [each for each in inner[first:index] if (each.start, each.stop) != rows]
 
@@ -149,7 +149,7 @@ def _describe(
         while next_start < len(definitions) and definitions[next_start].start <= start:
             each = definitions[next_start]
             next_start += 1
-            # Of those that share their rows, as of `int a, b;`, the first one stands for all.
+            # If several share their rows, as of `int a, b;`, the first one stands for all.
             if not around or (each.start, each.stop) != (around[-1].start, around[-1].stop):
                 around.append(each)
         around = [d for d in around if d.stop > start]

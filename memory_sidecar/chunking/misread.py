@@ -24,7 +24,7 @@ class Mending(NamedTuple):
     def spell(self, found: re.Match[bytes]) -> bytes:
         """Return the spelling of a match of the pattern; one with the group `kept` stays as it is.
 
-        That is of lines whose end is missing: else each line would be searched from again.
+        That group takes lines whose end is missing: else each would be searched from again.
         """
         if found.lastgroup == "kept":
             return found[0]
@@ -49,7 +49,7 @@ _OTHER_BRANCH = re.compile(
 )
 _CONDITIONS = tuple(Mending(each, few_errors=_MANY_ERRORS) for each in (_CONDITION, _OTHER_BRANCH))
 
-# `PRIVATE_FIELDS` last in a struct, or in an enum of one constant; what makes constants of an enum.
+# `PRIVATE_FIELDS` last in a struct, or in an enum of one constant; `#define` in an enum; `#undef`.
 _IN_BRACES = Mending(
     re.compile(
         rb"(?:(?<=[{;]\n)|(?<=\*/\n))(?:(?:[ \t]*[A-Z_][A-Z\d_]{3,})?[ \t]*\n){0,9}"

@@ -57,7 +57,7 @@ _Captures = dict[str, list[tree_sitter.Node]]
 _Identifiers = dict[int, tuple[int, How | None]]
 """The byte after each identifier, and how it is used, if it may be a reference, by first byte."""
 _Variables = Mapping[How, Mapping[bytes, Sequence[Span]]]
-"""The spans in which each name, if it is used so, is a variable."""
+"""The spans in which each name is a variable, by how the name is used there."""
 
 MAX_FOLLOWED = 200  # bindings of a file whose scopes are looked up
 _WHOLE: Span = (0, sys.maxsize)

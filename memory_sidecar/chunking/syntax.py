@@ -90,7 +90,7 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
 def parse_guarded(data: bytes, language: str, *, patience: int = 1) -> tree_sitter.Tree | None:
     """Parse `data`, UTF-8, as it is; return `None` where that would take too long.
 
-    With more `patience` its tokens may be as many times shorter than those of a normal text.
+    Its tokens may be `patience` times as dense as those of a normal text.
     """
     parser = _parser(language)
     view = memoryview(data)  # no copies: scanners that look far ahead read at many places, often

@@ -1,4 +1,4 @@
-"""Finds the data directory of a call, and keeps which project folders the user trusts to have one.
+"""Finds the data directory of a call; remembers which project folders the user trusts to have one.
 
 The user's answers are lines of a file in the configuration folder: `+/trusted`, `-/refused`. Trust
 does not extend to folders inside. Imports next to nothing, since the thin client uses it.

@@ -59,7 +59,7 @@ def connect(path: Path, *, read_only: bool = False, cache_kib: int | None = None
     the disk refuses, StoreBusy where another process holds it for longer than the time-out.
     """
     with named_errors(path):
-        import sqlite_vec  # here: it imports numpy, for which not every process has the time
+        import sqlite_vec  # here, since it imports numpy, which not every process needs
 
         _check_files(path, is_made=not read_only)
         connection = _open_reader(path) if read_only else apsw.Connection(str(path))

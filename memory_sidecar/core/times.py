@@ -28,7 +28,7 @@ _DURATION = re.compile(
     r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
     re.IGNORECASE,
 )
-NEVER = "never"  # what users write in place of a coming time
+NEVER = "never"  # what users write in place of a future time
 DAY_MS = 86_400_000
 _UNIT_MS = {
     "m": 60_000,

@@ -53,7 +53,7 @@ class Invocation:
         return json.dumps([self.cwd, self.arguments])
 
     def __str__(self) -> str:
-        """The command and the names of its options, for logs: a value may be a text or a secret."""
+        """The command and the names of its options, for logs: their values may be private."""
         options = map(_OPTION.match, self.arguments[1:])
         return " ".join([*self.arguments[:1], *(each[0] if each else "…" for each in options)])
 

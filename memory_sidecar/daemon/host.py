@@ -30,7 +30,7 @@ from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.start import ENDS_WITHIN_S
 
 IN_PLACE_CHECK_S = 1.0
-_IDLE = frozenset({"MainThread", "end"})  # threads that the end need not wait for
+_IDLE = frozenset({"MainThread", "end"})  # threads that are not named as left behind
 
 _log = logging.getLogger(__name__)
 
@@ -181,7 +181,7 @@ async def _hand_over(server: Server) -> None:
 
 
 async def _stop_when_unused(server: Server, application: Application) -> None:
-    """Stop the server when the daemon has been of no use for a while: it was started by mistake."""
+    """Stop the server once the daemon has been useless for a while, as if started by mistake."""
     while not application.may_end(idle_s=server.idle_s):
         await asyncio.sleep(IN_PLACE_CHECK_S)
     _log.info("nothing to keep, and no client for a while")

@@ -255,8 +255,8 @@ def _check_peer(connected: socket.socket) -> None:
 def _version_on_disk() -> str:
     """Return the version that a daemon started now would have, or ours if that cannot be read.
 
-    An MCP server's process lives on after an older version was installed. By its own version alone
-    it would replace the daemon again and again, each time by one of the older version.
+    An MCP server's process lives on after an older version was installed. Comparing only with its
+    own version, it would replace the daemon again and again by one of the older version.
     """
     try:
         with open(memory_sidecar.__file__, encoding="utf-8") as file:

@@ -5,7 +5,7 @@
                                            ←  {"memory_sidecar": 1, "version": …, "pid": …}
     {"type": "run", "arguments": […], …}   →
                                            ←  {"type": "out" | "err", "text": …}  any number
-                                           ←  {"type": "page", "text": …}  if it said its "rows"
+                                           ←  {"type": "page", "text": …}  if it sent its "rows"
                                            ←  {"type": "need_stdin"}
     {"type": "stdin", "data": base64}      →  "" at the end of the input
     {"type": "cancel"}                     →

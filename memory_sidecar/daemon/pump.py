@@ -1,8 +1,8 @@
 """Carries JSON-RPC lines between standard streams and the daemon, and outlives the daemon.
 
-A host starts one such process per agent, so it imports next to nothing. Of JSON-RPC it knows how
-the host opened the conversation, which it repeats to the next daemon, and which requests await an
-answer: if their daemon is lost they get an error, as they may or may not have been carried out.
+A host starts one such process per agent, so it imports next to nothing. It only knows how the host
+opened the conversation, which it repeats to the next daemon, and which requests await an answer:
+if their daemon is lost they get an error, as they may or may not have been carried out.
 A stopped daemon stays stopped until the next request.
 """
 

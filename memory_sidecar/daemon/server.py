@@ -64,7 +64,7 @@ TURNS = {
 
 
 class Application(Protocol):
-    """What the daemon runs: the commands' side, which this room does not know."""
+    """What the daemon runs: the commands' side, which this package does not know."""
 
     def start(self) -> None:
         """Get ready, in a thread of its own, while clients are greeted and `answer` is called."""

@@ -128,7 +128,7 @@ class _Turn(ProcessLock):
         self._has_passed_on = False  # to this client, though another one has the lock
 
     def take(self, waited_s: float) -> bool:
-        """Return whether this client, which has waited for `waited_s`, has the turn."""
+        """Return whether this client, after waiting `waited_s`, has the turn. Raises OSError."""
         if not self.acquire() and not self._has_passed_on:
             self._has_passed_on = waited_s > TURN_S and self._is_held_up
             if not self._has_passed_on:

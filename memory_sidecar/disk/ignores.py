@@ -64,7 +64,7 @@ BUILT_IN = tuple(
 of a source removes `bin` from this list, and so do files that git tracks in a folder `bin`."""
 
 COPIES = ("*~", "#*#", "*.orig")
-"""Old versions of a file that editors and merges leave beside it. `!*.orig` removes one, too."""
+"""Old versions of a file that editors and merges leave beside it. `!*.orig` turns one off, too."""
 
 
 class IgnoreRules:

@@ -26,7 +26,7 @@ class DecodedFile:
     text: str  # with its original line breaks, without a byte order mark
     content_hash: str  # hex SHA-256 of the bytes; "" where none were read
     skip_reason: str = ""
-    encoding: str = ""  # Python's name of one that is no Unicode
+    encoding: str = ""  # Python's name of it, if it is not Unicode
 
 
 def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> DecodedFile:

@@ -23,7 +23,7 @@ def remote_folders(root: Path, folders: Collection[str]) -> frozenset[str]:
     import psutil
 
     real = Path(os.path.realpath(root))
-    # Of several at one place, the last one covers the others.
+    # If several are mounted at one place, the last one covers the others.
     type_at = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
     remote = {place for place, kind in type_at.items() if _REMOTE.fullmatch(kind)}
     if not any(real in (place, *place.parents) or place in real.parents for place in remote):

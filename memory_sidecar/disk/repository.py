@@ -51,8 +51,8 @@ class Repository:
 class Origin:
     """What identifies a folder of a repository across machines."""
 
-    # Of the remote, as host/path, without user, password, port and `.git`; "" where it is a path,
-    # which on another machine is another repository.
+    # That of the remote, as host/path, without user, password, port and `.git`; "" if it is a path,
+    # which means another repository on another machine.
     address: str
     branch: str  # "" if none is checked out
     inside: str  # as `Repository.inside`
@@ -108,9 +108,9 @@ def commits_around(folder: Path) -> str:
 
 
 def in_checkouts(folder: Path) -> Iterator[Path]:
-    """Yield the absolute `folder` as each working tree of its repository has it, or lacks it.
+    """Yield where the absolute `folder` is, or would be, in each working tree of its repository.
 
-    The main one's comes first. Yields nothing without a repository.
+    The main working tree comes first. Yields nothing without a repository.
     """
     with suppress(OSError, ValueError):
         _, common, inside = _locate(Path(os.path.realpath(folder)))
@@ -124,7 +124,7 @@ def in_checkouts(folder: Path) -> Iterator[Path]:
 
 
 def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
-    """Return those of `names` that folders in `folder`, at any depth, with tracked files have.
+    """Return which of `names` are names of folders with tracked files, at any depth in `folder`.
 
     Empty without a repository, and for an index that cannot be read.
     """
@@ -207,7 +207,7 @@ def _index_number(index: bytes, place: int) -> tuple[int, int]:
 def origin_of(folder: Path) -> Origin | None:
     """Return the origin of `folder`; `None` unless a repository with a remote is around it.
 
-    Of several remotes `origin` counts. Its address is only a name here: nothing connects to it.
+    If there are several remotes, `origin` counts. Nothing connects to its address.
     """
     try:
         git, common, inside = _locate(folder)

@@ -126,7 +126,7 @@ def folders_above(path: str) -> Iterator[str]:
 
 
 def folders_of_sources(root: str) -> frozenset[str]:
-    """Return which names of built-in rules also name folders of source code, tracked by git.
+    """Return which names of built-in rules also name folders of tracked source code in `root`.
 
     `dist` and `node_modules` are never among them: even tracked, they hold what was built.
     """

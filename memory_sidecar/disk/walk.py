@@ -64,8 +64,8 @@ def walk(
                 collector.add_recheck(recheck)
                 paths = _below(frozenset(recheck.unknown), rules, collector.unreadable)
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
-        # On a case-insensitive file system, a renamed file is still found by its old name. Only a
-        # listing tells which of two names that differ in case it has.
+        # On a case-insensitive file system, a renamed file is still found by its old name. If two
+        # names differ in case alone, only a listing tells which one the file has.
         named = Counter(map(str.casefold, wanted))
         included = {
             path

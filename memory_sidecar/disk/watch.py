@@ -178,7 +178,7 @@ class Watch:
         self._remote = remote_folders(self._root, self._wanted)
 
     def _watch_missing(self) -> frozenset[str]:
-        """Try to watch what is wanted; return the topmost new ones, "" if the root has gone."""
+        """Try to watch all wanted folders; return the topmost new ones, "" if the root has gone."""
         if self._is_stopped:
             return frozenset()
         was, self._root_id = self._root_id, _identity(self._root)

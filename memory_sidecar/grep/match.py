@@ -229,7 +229,7 @@ class _Run:
                     return None
                 child, at = self._children[at], at + 1
                 more = self._matcher.part(part, child, bound)
-                # Of two equal tokens with only optional children between them the first is as good.
+                # If only optional children lie between two equal tokens, the first is as good.
                 if not is_optional(child) or (more is not None and isinstance(part, Leaf)):
                     break
                 if more is not None and (end := self.match(at, more, number + 1)):

@@ -93,7 +93,7 @@ def is_optional(child: Child) -> bool:
 
 
 def without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the node left of `request: Request` or `List<T>` without its type, if it is one."""
+    """Return the node left of `request: Request` or `List<T>` without its type, if only one is."""
     children = [child for child in children_of(node) if child[0].is_named]
     needed = [child for child in children if not is_optional(child)]
     return needed[0][0] if len(needed) == 1 and len(needed) < len(children) else None
