@@ -24,6 +24,7 @@ from memory_sidecar.disk.rule_files import repository_top
 from memory_sidecar.disk.ruling import (
     BUILT_IN,
     EXCLUDE,
+    GIT_FOLDER,
     OWN_FOLDER,
     SETTING,
     WORKTREE,
@@ -32,6 +33,8 @@ from memory_sidecar.disk.ruling import (
 )
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
+
+_NEVER_INDEXED = "version control's own files are never indexed"
 
 
 def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
@@ -177,12 +180,14 @@ def how_to_include(rule: Rule | None, root: Path) -> str:
         return "`git check-ignore -v PATH` tells which"
     if rule.file == BUILT_IN:
         if rule.pattern.rstrip("/") in NEVER:
-            return "version control's own files are never indexed"
+            return _NEVER_INDEXED
         return (
             f"a line `!{rule.pattern}` in the .sidecarignore at the top of the source includes it"
         )
     if rule.file == WORKTREE:
         return f"`memory-sidecar index {quote(str(root / rule.path))}` indexes it by itself"
+    if rule.file == GIT_FOLDER:
+        return _NEVER_INDEXED
     if rule.file == OWN_FOLDER:
         return "`memory-sidecar query` and `memory-sidecar session search` look there"
     if rule.file == EXCLUDE:

@@ -13,7 +13,7 @@ exclude file for a submodule, whose git directory is its own, so each path that 
 through is matched with those excludes here. A worktree of the source's own repository, as coding
 agents add them below it, is left out: it holds the same files again, and an agent that works in it
 indexes it as a source of its own. The folders of a data directory are left out, too, since they
-hold what each agent remembers for itself.
+hold what each agent remembers for itself, and bare repositories, which hold no source files.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class _Nested:
         is_top = is_folder and not leaves_out and os.path.lexists(f"{path}{os.sep}.git")
         if is_top and self._worktrees_git_dir and shared_git_dir(path) == self._worktrees_git_dir:
             leaves_out = True
-        leaves_out = leaves_out or (is_folder and is_own_folder(path))
+        leaves_out = leaves_out or (is_folder and is_left_out(path))
         if is_folder and leaves_out:
             self._excludes_by_folder[path] = _EVERYTHING
         elif is_folder:
@@ -221,6 +221,17 @@ def is_own_folder(path: str) -> bool:
         os.path.lexists(f"{above}{os.sep}{KNOWLEDGE}{os.sep}.state")
         or os.path.lexists(f"{above}{os.sep}codebase.sqlite")
     )
+
+
+def is_git_folder(path: str) -> bool:
+    """Whether `path` is a bare repository, or the git directory of one: it holds no sources."""
+    names = (f"{path}{os.sep}{name}" for name in ("HEAD", "objects", "refs"))
+    return all(map(os.path.exists, names))
+
+
+def is_left_out(path: str) -> bool:
+    """Whether no walk enters the folder `path`, whatever the rules are."""
+    return is_own_folder(path) or is_git_folder(path)
 
 
 def worktree_around(root: Path, path: Path) -> Path | None:

@@ -37,7 +37,7 @@ from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
 from memory_sidecar.core.results import Reporter, convert, pluralize
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.ignores import check_excludes, worktree_around
+from memory_sidecar.disk.ignores import check_excludes, is_git_folder, worktree_around
 from memory_sidecar.disk.roots import readable_folder, require_name
 
 VERSION = 1
@@ -199,9 +199,7 @@ class Registry:
     def check_new_root(self, real: Path, *, force: bool = False) -> None:
         """Raise PathRefused if no source can be the folder `real`, its path without links."""
         require_name(real)
-        if (real / "HEAD").is_file() and all(
-            (real / name).is_dir() for name in ("objects", "refs")
-        ):
+        if is_git_folder(os.fspath(real)):
             raise PathRefused(
                 f"{real} is git's own folder, or a bare repository: it holds no checked out files",
                 hint=f"`memory-sidecar index {quote(real.as_uri())}` indexes a clone of it",

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.ignores import IgnoreRules, is_own_folder, worktree_around
+from memory_sidecar.disk.ignores import IgnoreRules, is_left_out, is_own_folder, worktree_around
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     RulePlace,
@@ -31,6 +31,7 @@ from memory_sidecar.disk.rule_files import (
 BUILT_IN, EXCLUDE, SETTING = "built in", "--exclude", "the setting excludes"
 WORKTREE = "a worktree of the same repository"
 OWN_FOLDER = "a data directory"
+GIT_FOLDER = "a bare repository"
 
 Excludes = Mapping[str, Sequence[str]]
 """Globs as in a `.gitignore` at the root of the source, by what excludes them: EXCLUDE, SETTING."""
@@ -55,8 +56,9 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: Excludes) -> R
     rules = IgnoreRules(os.fspath(root), tuple(chain.from_iterable(excludes.values())))
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
-        if part_is_folder and is_own_folder(os.fspath(root / part)):
-            return Rule(OWN_FOLDER, 0, f"{PurePosixPath(part).name}/", part)
+        if part_is_folder and is_left_out(folder := os.fspath(root / part)):
+            what = OWN_FOLDER if is_own_folder(folder) else GIT_FOLDER
+            return Rule(what, 0, f"{PurePosixPath(part).name}/", part)
         if found := _own_rule(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
             return found
         if found := _git_rule(root, part, is_folder=part_is_folder):

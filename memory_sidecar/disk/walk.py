@@ -22,7 +22,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.model import Scan, SourceFile, Stamp, stamp_of
 from memory_sidecar.core.opening import escape_bytes, is_folder, is_utf8, real_path, with_separator
-from memory_sidecar.disk.ignores import IgnoreRules, is_own_folder
+from memory_sidecar.disk.ignores import IgnoreRules, is_left_out
 from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
 from memory_sidecar.disk.roots import check_root
 from memory_sidecar.disk.rule_files import RULE_NAMES, folders_above, folders_of, rules_above
@@ -251,7 +251,7 @@ class Recheck:
 
     def _classify(self, path: str, entry: os.DirEntry[str]) -> None:
         is_folder = entry.is_dir(follow_symlinks=False)
-        if is_folder and path in self._known_folders and not is_own_folder(entry.path):
+        if is_folder and path in self._known_folders and not is_left_out(entry.path):
             self.folders.append(path)
         elif path in self._known and not is_folder:
             status = entry.stat(follow_symlinks=False)
@@ -278,7 +278,7 @@ def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str)
         and not Path(_absolute(rules, path)).is_dir()
         and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
         and not any(
-            os.path.lexists(f"{absolute}{os.sep}.git") or is_own_folder(absolute)
+            os.path.lexists(f"{absolute}{os.sep}.git") or is_left_out(absolute)
             for absolute in (_absolute(rules, folder) for folder in folders_above(path) if folder)
         )
         and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))

@@ -11,7 +11,7 @@ import pytest
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.ignores import IgnoreRules, check_excludes, valid_excludes
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.ruling import OWN_FOLDER, WORKTREE, rule_for
+from memory_sidecar.disk.ruling import GIT_FOLDER, OWN_FOLDER, WORKTREE, rule_for
 from memory_sidecar.disk.walk import walk
 
 
@@ -144,7 +144,13 @@ def test_a_folder_of_nothing_but_worktrees_has_them_all(root, write, git, tmp_pa
     write(".git", text="gitdir: ./.bare\n")
     git("worktree", "add", "-q", "-b", "topic", "topic")
     write("topic/a.py")
-    assert "topic/a.py" in code(root)
+    bare = ".bare/hooks/late.py"
+    write(bare)
+    assert code(root) == {"topic/a.py"}
+    assert code(root, under=[bare, ".bare"]) == set()
+    rule = rule_for(root, bare, is_folder=False, excludes={})
+    assert rule is not None
+    assert (rule.file, rule.path) == (GIT_FOLDER, ".bare")
 
 
 def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write, git, tmp_path):
