@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """Names that a registered directory cannot have: the agent's own sources and files have them."""
 
-EMBED_WITHIN_S = 10.0  # that a question waits for vectors which no daemon makes
+EMBED_WITHIN_S = 10.0  # how long a question waits for vectors that no daemon makes
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ class Agent:
     def _builder(self, source: Source) -> Builder:
         if source.name == SESSIONS:
             return SessionBuilder(source)
-        # The own folder lies beside the database: if it is absent, no disk is, it was deleted.
+        # The own folder lies beside the database: if it is absent, it was deleted, not unmounted.
         is_own = source.name == OWN_DIRECTORY
         return MemoryBuilder(
             source, agent=self.name, trusts_empty_root=is_own, is_unfilled=is_unfilled
@@ -197,7 +197,7 @@ class Agent:
         return source
 
     def move(self, name: str, root: Path, *, reporter: Reporter, force: bool) -> SourceMoved:
-        """Have the registered directory `name` mean the folder `root`; raises as `register`."""
+        """Make `root` the folder of the registered directory `name`; raises as `register`."""
         self._require_apart(root)
         before = self.registry.get(name).root.as_posix()
         moved = upkeep.move(self.data, name, root, self.registry, force=force, reporter=reporter)
@@ -298,7 +298,7 @@ class Agent:
         raise NoIndex("not indexed yet, the next access does it")
 
     def _removed_sources(self) -> Iterator[Source]:
-        """The agent's own memories, if their folder was deleted and their rows are still there."""
+        """Yield the agent's own memories if their folder was deleted and their rows are left."""
         known = self.data.open().source_state(OWN_DIRECTORY)
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)

@@ -1,6 +1,6 @@
 """What an agent should know as a session begins: what is remembered, by title, and what was done.
 
-Titles alone, since all of it goes into the context of every session: what matters is read whole.
+Only titles, since all of it goes into the context of every session: the agent reads what matters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_sidecar.sessions.results import Head
 
 OF_PROJECT = 8  # memories
 OF_NONE = 4  # memories that apply to all projects
-AMONG = 100  # of the strongest memories of all projects, those that apply to all are looked for
+AMONG = 100  # strongest memories of all projects, of which those are kept that apply to all
 SESSIONS = 3
 
 
@@ -36,7 +36,7 @@ class Beginning:
 def find_beginning(
     memories: Memories, sessions: Sessions, *, project: str, folder: Path
 ) -> Beginning:
-    """Find what an agent should know that begins to work on `project`, "" for none, in `folder`."""
+    """Find what an agent should know when it begins work on `project` ("": none) in `folder`."""
     of_project = _strongest(memories, MemoryFilter(project=project), OF_PROJECT) if project else []
     of_none = [each for each in _strongest(memories, MemoryFilter(), AMONG) if not each.project]
     known = [build_from(MemoryHead, each) for each in (*of_project, *of_none[:OF_NONE])]

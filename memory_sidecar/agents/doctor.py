@@ -61,7 +61,7 @@ def repair(
 ) -> None:
     """Apply the remedies of `checks`; where several fit one database, the most thorough one.
 
-    Goes on after a failure, which a notice tells.
+    If one fails, a notice says so, and the others are applied.
     """
     remedies = by_key((each.agent, each.remedy) for each in checks if each.remedy)
     for name, wanted in remedies.items():

@@ -96,7 +96,7 @@ class Growth:
 def growth_of(
     services: Services, agent: str = "", *, weeks: int, now: int, reporter: Reporter
 ) -> Growth:
-    """Count for `agent`, or for all agents together, over the last `weeks` with the present one.
+    """Count for `agent`, or for all agents together, over the last `weeks`, this one included.
 
     An agent whose database cannot be read is left out, and a notice says so. `now`: epoch ms.
     """
@@ -165,8 +165,8 @@ def _top(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[U
 def _unanswered(asked: Collection[AskedQuestion]) -> list[list[AskedQuestion]]:
     """Group the questions whose last answers were weak, the most asked first.
 
-    Spacing and case do not tell them apart. The page asks for code, memories and sessions at once:
-    a good answer of one kind is one.
+    Questions that differ in spacing and case only are the same. The page asks for code, memories
+    and sessions at once, so a good answer of one kind counts for all.
     """
     by_text = by_key(((each.kind, " ".join(each.text.lower().split())), each) for each in asked)
     answered = {text for (_, text), found in by_text.items() if not found[-1].weak}

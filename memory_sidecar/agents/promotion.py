@@ -48,7 +48,7 @@ from memory_sidecar.sessions.promotion import (
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
 
-_ROWS = 256  # compared at a time: one by one, 10,000 take many times as long
+_ROWS = 256  # candidates compared at a time: one by one, 10,000 take many times as long
 
 
 class Promoter:
@@ -229,7 +229,7 @@ class Promoter:
 
 
 class _New:
-    """Those of the candidates `suggested` that are new. `vectors`: one of each, if any."""
+    """Those of the candidates `suggested` that are new. `vectors`: one for each, or None."""
 
     def __init__(self, suggested: Sequence[Candidate], vectors: Floats | None) -> None:
         self._suggested = suggested
@@ -277,8 +277,8 @@ def _find_known(
 ) -> list[Candidate | None]:
     """Return each of `asked` as known or near if a memory of `agent` says it; else None.
 
-    One that a memory only resembles stays new, and names it. `asked`: candidates with their
-    vectors; without one only the same words count.
+    A candidate that a memory only resembles stays new, and names the memory. `asked`: candidates
+    with their vectors; for a candidate without one, only the same words count.
     """
     found: list[Candidate | None] = []
     stated = memories_by_statement(connection)

@@ -98,7 +98,7 @@ class Services:
             return self._codebases[paths.db]
 
     def project_of(self, folder: Path) -> str:
-        """Return the source that has `folder`, in the main one of its checkouts; "" for none."""
+        """Return the name of the source with `folder`, as its main checkout has it; "" for none."""
         with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
             registry = self.codebase().registry
             for each in (*in_checkouts(folder), folder):
@@ -225,14 +225,14 @@ class Services:
     @property
     def place(self) -> str:
         """How messages on other machines name this data directory."""
-        # The path of a person's folder is none of theirs.
+        # Others need not see the path of a person's folder.
         folder = hashlib.sha256(os.fsencode(self.data_dir.root)).hexdigest()[:8]
         return f"{getpass.getuser()}@{socket.gethostname()}:{folder}"
 
     def _require_place_of(self, schema: Schema, db: Path) -> None:
-        """Raise StoreForeign for a `db` of another kind, UsageError where one of those belongs.
+        """Raise StoreForeign for a `db` of another kind, UsageError if its path is meant for one.
 
-        Made there, it would keep the data directory's own database from ever being made.
+        A database made there would keep the data directory's own from ever being made.
         """
         require_ours(db, schema)
         code = self._resolve_path(self.data_dir.codebase.db)
@@ -284,7 +284,7 @@ class Services:
         return self._agents[paths]
 
     def unload(self, *, unused_for_s: float) -> bool:
-        """Free the model and the vectors if no call used them for so long; whether it did."""
+        """Free the model and the vectors if no call used them for that long; return if it did."""
         if not self.models.unload(unused_for_s=unused_for_s):
             return False
         with self._lock:

@@ -1,4 +1,4 @@
-"""Whether coding agents start a program that is there, with its skills: checks of `doctor`."""
+"""Checks of `doctor`: whether coding agents start a program that exists, with its skills."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _programs(piece: Piece) -> Iterator[str]:
 
 
 def _commands(value: Any) -> Iterator[str]:  # noqa: ANN401  settings
-    """Yield the program of each `command` in `value`: by a list, beside `args`, or in a shell."""
+    """Yield the program of each `command` in `value`: in a list, beside `args`, or for a shell."""
     if isinstance(value, list):
         for each in value:
             yield from _commands(each)

@@ -1,6 +1,6 @@
 """Collects the state of a data directory: what is indexed and remembered, and how fresh it is.
 
-Reads the agents' databases as they are, and makes none.
+Reads the agents' databases as they are, and creates none.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def daemon_here(log: str) -> DaemonStatus:
     """Describe this process as the daemon that logs to the file `log`."""
     import psutil
 
-    # psutil counts from the boot of the machine where it can: the clock may have been set since.
+    # psutil counts from the machine's boot where it can, as the clock may have been set since.
     started_at_ms = int(psutil.Process().create_time() * 1000)
     return DaemonStatus(
         pid=os.getpid(),

@@ -35,7 +35,7 @@ from memory_sidecar.team.mirror_rows import TeamFile
 from memory_sidecar.team.mirror_state import MirroredFolder, MirrorReport
 
 BOTH_WAYS: Final = ExchangeRequest()
-WAIT_S: Final = 30.0  # how long a pull or push waits for another exchange, as a first one takes
+WAIT_S: Final = 30.0  # how long a pull or push waits for another exchange, such as a long first one
 SHORT_WAIT_S: Final = 1.0  # how long a store or a question waits for one
 LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from the local files
 _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
@@ -62,7 +62,7 @@ class TeamFiles:
     ) -> Exchanged:
         """Run `Mirror.exchange`, then index what it downloaded, so that it can be found.
 
-        Raises its errors, also that of uploading.
+        Raises the errors of that, and the one that uploading reported.
         """
         over = {_team_path(each) for each in wanted.over}
         done = self._mirror.exchange(replace(wanted, over=over), reporter, patience_s=patience_s)
@@ -94,13 +94,13 @@ class TeamFiles:
             if self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
         except SidecarError as error:
-            if not isinstance(error, TeamEmpty):  # which has no news
+            if not isinstance(error, TeamEmpty):  # an empty database has no news
                 reporter.notice(f"without news of the team: {error.with_hint}")
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:
-        """Upload `files` of `directory`; after a failure, which a notice tells, a later call does.
+        """Upload `files` of `directory`, and download what others stored.
 
-        Downloads what others stored, too.
+        After a failure a notice says so, and a later call uploads them.
         """
         changed = {f"{directory}/{file}" for file in files}
         try:

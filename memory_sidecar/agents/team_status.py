@@ -34,7 +34,7 @@ class TeamStatus:
 
 
 def team_status(services: Services) -> TeamStatus | None:
-    """Ask the team's server one question; the result holds a failure. `None` without a team."""
+    """Ask the team's server one question; the result tells a failure. `None` without a team."""
     link = problem = delay_ms = None
     try:
         if (link := services.team) is None:

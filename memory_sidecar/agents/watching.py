@@ -1,7 +1,7 @@
 """Watches the sources of code and the files of agents, in the daemon and in a server of MCP.
 
-Of more than WATCHED_FROM_START agents, those that were used last are watched from the start, and
-each other one from its first use on.
+If there are more than WATCHED_FROM_START agents, those whose databases changed last are watched
+from the start, and each other agent from its first use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_sidecar.index.scheduler import Scheduler
 WATCHED_FROM_START = 32
 CHECK_IDLE_S = 60.0
 EXCHANGE_EVERY_S = 10.0
-END_WITHIN_S = 8.0  # that `close` waits for work under way
+END_WITHIN_S = 8.0  # how long `close` waits for work under way
 
 _log = logging.getLogger(__name__)
 

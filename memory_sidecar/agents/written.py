@@ -17,7 +17,7 @@ from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import ScanScope
 
-AT_ONCE, AT_ONCE_S = 64, 1.0  # the most texts, and the longest, that a caller waits for embedding
+AT_ONCE, AT_ONCE_S = 64, 1.0  # how many texts a caller waits for to be embedded, and how long
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def index_paths(
 
 @contextmanager
 def as_notice(database: Database[Any], reporter: Reporter) -> Iterator[None]:
-    """Say in a notice what keeps the block from indexing files that are written by now."""
+    """Turn an error of the block into a notice: the files are written, but not indexed yet."""
     try:
         yield
     except UsageError:  # it refuses the database
