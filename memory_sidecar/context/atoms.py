@@ -50,7 +50,7 @@ DECISION = "decision"
 MAX_SLUG = 60  # characters of the title in the name of a decision's file
 
 LAST_GIVEN = "- Last id given: "
-"""Begins the line of an index that remembers the number of an atom that was deleted."""
+"""Begins the line of an index with the highest number given, also if that atom was deleted."""
 
 _LAST_GIVEN = re.compile(rf"(?m)^{LAST_GIVEN}[A-Z]+-(\d{{1,9}})$")
 _DECISION_FILE = re.compile(r"DR-(\d+)\b.*\.md")
@@ -72,9 +72,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """An experiment, a piece of knowledge or a pattern, as its file has it; equal to itself alone.
+    """An experiment, a piece of knowledge or a pattern, as its file has it.
 
-    So it can be a key, in spite of its frontmatter.
+    It equals only itself, so that it can be a key in spite of its frontmatter.
     """
 
     project: Project

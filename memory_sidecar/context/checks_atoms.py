@@ -164,7 +164,7 @@ def _verb(loaded: Loaded, newer: Atom, atom: Atom) -> str:
     for key, name in loaded.named(newer):
         if key in SETTLING and loaded.target(newer, name) is atom:
             return key
-    if not any(verb in newer.text for verb in _VERBS):  # true of nearly all, and far faster
+    if not any(verb in newer.text for verb in _VERBS):  # rejects nearly all, and is far faster
         return ""
     for found in _CHALLENGE.finditer(newer.text):
         if loaded.target(newer, found["id"]) is atom:
@@ -221,7 +221,7 @@ def near_pairs(vectors: Vectors, *, threshold: float = SAME_ABOVE) -> list[tuple
     for start in range(0, len(vectors), ROWS):
         block = vectors[start : start + ROWS]
         cosines = block @ vectors[: start + len(block)].T
-        # A row is compared with those before it: neither with itself, nor with a pair twice.
+        # A row is compared only with those before it: not with itself, and no pair twice.
         rows = np.arange(start, start + len(block))[:, None]
         cosines[np.arange(cosines.shape[1])[None, :] >= rows] = -1.0
         nearest = cosines.argmax(axis=1)

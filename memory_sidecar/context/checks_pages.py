@@ -158,7 +158,7 @@ def check_special_files(loaded: Loaded) -> Iterator[Finding]:
         if path.name.startswith("."):
             continue
         status = loaded.root.tree.status(path)
-        mode = status.st_mode if status else stat.S_IFREG  # a file that is gone by now is none
+        mode = status.st_mode if status else stat.S_IFREG  # a file that is gone by now is no fault
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in reported):
             why = reasons.SYMBOLIC_LINK if stat.S_ISLNK(mode) else reasons.NOT_REGULAR
             yield Finding(path, 1, f"it is not read: {why}", "put the file itself there")

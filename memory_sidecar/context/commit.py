@@ -38,8 +38,8 @@ def commit_logs(root: Path, logs: Sequence[Path], environ: Mapping[str, str]) ->
 def _find_repository(root: Path) -> Repository:
     """Open the repository of the nearest folder, upwards from `root`, that holds a `.git`.
 
-    A clone cannot bring a `.git` along, but other folders that git takes for a repository, which
-    are therefore ignored.
+    A clone cannot bring a `.git` along, but it can bring other folders that git takes for a
+    repository, which are therefore ignored.
     """
     import pygit2
 
@@ -79,7 +79,7 @@ def _commit(
     if before is not None and tree == before.id:
         return False
     author, committer = (_signature(repository, role, environ) for role in ("AUTHOR", "COMMITTER"))
-    # The index first: were it locked after the commit, the next commit would take the log back.
+    # The index first: if it were locked after the commit, the next commit would revert the log.
     for entry in entries:
         repository.index.add(entry)
     repository.index.write()

@@ -96,7 +96,7 @@ class Root:
         return [Project(self, name) for name in fit]
 
     def project(self, name: str) -> Project:
-        """Raises UsageError for what cannot be a name, NotFound where there is no such project."""
+        """Return the project `name`. Raises NotFound without it, UsageError for an invalid name."""
         projects = {project.name: project for project in self.projects()}
         if name not in projects:
             known = ", ".join(projects) or "none yet"
@@ -186,7 +186,7 @@ def page_bytes(tree: Tree, path: Path) -> bytes | None:
 
 
 def page_text(tree: Tree, path: Path) -> str:
-    """Read the page at `path` as text; "" as `page_bytes` has it, or if nothing is there."""
+    """Read the page at `path` as text; "" if nothing is there, or if `page_bytes` is empty."""
     return (page_bytes(tree, path) or b"").decode("utf-8", "replace")
 
 
@@ -215,7 +215,7 @@ def is_unfilled(path: str, text: str) -> bool:
 
 
 def template(name: str, values: dict[str, str]) -> str:
-    """Fill in the template `name`, such as `atoms/experiment.md`, in which `values` has `$id`."""
+    """Fill in the template `name`, such as `atoms/experiment.md`; `values["id"]` replaces `$id`."""
     return Template((_TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
 
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # 0.1 s to import
 
     Vectors = npt.NDArray[np.float32]
 
-# The lists of a frontmatter that name other atoms, and what an atom does to those, or they to it.
+# Keys of a frontmatter that list other atoms: what the atom does to these, or they to the atom.
 CHALLENGES = ("challenges", "contradicts", "refutes", "invalidates")
 REPLACES = ("supersedes", "corrects", "refines")
 REPLACED_BY = ("superseded-by", "superseded_by", "corrected-by", "refined-by", "invalidated-by")
@@ -123,7 +123,7 @@ def root_changes(root: Root) -> list[Change]:
 
 
 def write(changes: Iterable[Change]) -> list[Path]:
-    """Write the files in `changes`; return those written. One that was changed meanwhile is not.
+    """Write the files in `changes`, except those changed meanwhile; return the files written.
 
     A link or folder in the place of a file stays as it is: a check reports it.
     """

@@ -59,11 +59,11 @@ def count_refs(
 ) -> tuple[dict[str, Refs], dict[str, Counted]]:
     """Count the refs of every atom in `reads`, `known` or `had`; return them and the new counts.
 
-    Of an atom that was never read, the refs are `Refs()`, and there are no counts.
+    An atom that was never read has the refs `Refs()`, and no counts.
 
     `known`: the counts of the last time. `had`: the refs in the files, up to the last read that
-    they name. With the reads since, these exceed the counts only if the counts are missing or out
-    of step with the files; then the files win.
+    they name. The refs in the files with the reads since exceed the counts only if the counts are
+    missing or out of step with the files; then the files win.
     """
     there: dict[str, Counter[str]] = defaultdict(Counter)
     newer: dict[str, Counter[str]] = defaultdict(Counter)

@@ -139,7 +139,7 @@ def _cut_done(project: Project, file: _File) -> str:
             del lines[span]
     kept = [replace(task, line=0) for task, _ in file.tasks if not task.done]
     if not kept:
-        # `tasks: []`, since a key without a value is nothing, and no list.
+        # `tasks: []`, since a key without a value is null, not a list.
         lines = [_TASKS_KEY.sub(r"\g<key> []\g<rest>", line) for line in lines]
     left = "".join(lines)
     try:
