@@ -56,7 +56,7 @@ class Address:
         if not is_here and "PGSSLMODE" not in os.environ:
             parameters.setdefault("sslmode", "require")
         if "service" in parameters or "PGSERVICE" in os.environ:
-            # Its file may name another machine, and a parameter would override what it says of TLS.
+            # The service file may name another machine, and a parameter would override its sslmode.
             os.environ.setdefault("PGSSLMODE", "require")
         parameters.setdefault("connect_timeout", str(CONNECT_S))
         return cls(parameters, settings.database_password_command, settings.child_environment)

@@ -46,7 +46,7 @@ _DAMAGED = (
     *(BadZipFile, zlib.error, EOFError, RuntimeError),
     *(KeyError, ValueError, TypeError, msgspec.ValidationError),
 )
-# What the server says to malformed rows, and to rows that are there twice or lack a value.
+# The server's errors for malformed rows, and for rows that are duplicates or lack a value.
 _MALFORMED = (psycopg.DataError, psycopg.IntegrityError, ProgramLimitExceeded)
 
 _OF_SOURCES = "source = ANY(%s)"
@@ -103,7 +103,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[Exporte
 
     Raises NotFound if there is none, NoIndex, DatabaseError, and SidecarError for the file.
     """
-    part = file.with_name(TEMPORARY_PREFIX + secrets.token_hex(8))  # no link, nor another's
+    part = file.with_name(TEMPORARY_PREFIX + secrets.token_hex(8))  # new: no link, nor another's
     before_ms = time.time() * 1000 - LEFT_AFTER_MS
     sweep(Tree(file.parent), file.parent, before_ms=before_ms, pattern="")
     with named_errors(file), link.reading() as connection:
@@ -162,7 +162,7 @@ def import_code(
 
 
 def _opened(file: Path) -> IO[bytes]:
-    """Open the file that a user named, but no FIFO, on which opening would wait."""
+    """Open the file that a user named, unless it is a FIFO, which opening would wait for."""
     real = Path(os.path.realpath(file))
     try:
         return os.fdopen(Tree(real.parent).open(real.name), "rb")
@@ -173,7 +173,7 @@ def _opened(file: Path) -> IO[bytes]:
 
 def _read_sources(kept: ZipFile, file: Path) -> list[ExportedSource]:
     if any(each.compress_type not in (ZIP_DEFLATED, ZIP_STORED) for each in kept.infolist()):
-        raise ValueError("compressed in another way")  # which fails by errors of its own
+        raise ValueError("compressed in another way")  # reading that raises errors of its own
     with kept.open(HEADER) as first:
         header = json.loads(first.read(MAX_HEADER_BYTES))
     if header["version"] > VERSION:
@@ -231,7 +231,7 @@ def _insert_sources(
 def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) -> int:
     """Insert the row of a source, in place of the team's if `replaces`; return its id.
 
-    The machine that indexes the one replaced does so from now on, too.
+    The machine that indexes the replaced one keeps its lease.
     """
     named = (kept.repository, kept.branch, kept.folder)
     known = connection.execute(
@@ -258,7 +258,7 @@ def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) 
             *(known[1:] if known and is_there else ("", "-infinity")),
         ),
     ).fetchone()
-    if inserted is None:  # by another import, since it was looked for
+    if inserted is None:  # another import was faster
         raise taken
     return int(inserted[0])
 
@@ -277,7 +277,7 @@ class _NewIds:
         return cls(before, after)
 
     def __call__(self, ids: Ids) -> Ids:
-        """Return the new ids; 0 for ids that the file has no row of."""
+        """Return the new ids; 0 for ids for which the file has no row."""
         at = np.searchsorted(self.before, ids)
         return np.where(self.before[at] == ids, self.after[at], 0)
 

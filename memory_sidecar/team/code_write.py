@@ -83,7 +83,7 @@ def write_documents(
 def fold_rows(connection: Connected, source: int, generation: int) -> None:
     """Delete the rows of files deleted long ago, and join rows of words, without deleted chunks.
 
-    Words are joined that have more than `MOST_SEGMENTS` rows.
+    Only the rows of words that have more than `MOST_SEGMENTS` are joined.
     """
     connection.execute(
         "DELETE FROM files WHERE source = %s AND fingerprint = '' AND generation < %s",
@@ -152,7 +152,7 @@ def _put_files(
 ) -> Mapping[str, int]:
     """Upsert the files of `written`, whose chunks get these `ids`; return their ids by path.
 
-    Files that are not `known` get new ids. No other id is taken: searches need memory for each.
+    Only files that are not `known` get new ids, because searches need memory for every id taken.
     """
     found = connection.execute(
         "INSERT INTO files"
@@ -192,7 +192,7 @@ def _copy_all(
             copy.write_row(
                 (
                     *(words.row, words.file, chunk.start_line, chunk.end_line),
-                    *(text.replace("\0", "") for text in texts),  # PostgreSQL stores none
+                    *(text.replace("\0", "") for text in texts),  # PostgreSQL stores no NUL
                     words.tokens,
                 )
             )

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 MAX_SCOPES = 4  # cached for the next searches with the same filter
 
 _MALFORMED = (LookupError, ValueError, TypeError, MemoryError)
-"""What a search fails by at rows that no indexer of ours wrote: ids of nothing, odd lengths."""
+"""Errors of a search over rows that no indexer of ours wrote: dangling ids, odd lengths."""
 
 _Rows = Mapping[str, tuple[SourceRow, PostgresSource]]
 
@@ -99,7 +99,7 @@ class TeamCode:
                 try:
                     with closing(ReadTransaction(connection)) as reads:
                         yield self._overlay(reads, local, rows, lost, reporter)
-                except _MALFORMED as error:  # of the search itself, it comes again without them
+                except _MALFORMED as error:  # a fault of the search comes again with local rows
                     raise DatabaseError(
                         f"{self.link.shown} has rows that cannot be read ({error!r})",
                         hint="`team remove` removes them, `source publish` writes them anew",
@@ -115,10 +115,10 @@ class TeamCode:
                 yield None
 
     def _read_rows(self, connection: Connected, shared: Sequence[PostgresSource]) -> _Rows:
-        """Return the rows of `shared` by the name of the source, with it, as far as there are."""
+        """Return the rows of `shared` at the team, if any, by name, each with its source."""
         try:
             require_schema(connection, self.link)
-        except TeamEmpty:  # it was dropped: what lay there is to be built here
+        except TeamEmpty:  # the schema was dropped: files left to the team are to be built here
             for each in shared:
                 each.note_row(None)
             raise
@@ -135,7 +135,7 @@ class TeamCode:
         lost: Sequence[str],
         reporter: Reporter,
     ) -> OverlaidRows:
-        """Lay `local` over `rows`. `lost`: sources that the team had, and has no more."""
+        """Lay `local` over `rows`. `lost`: sources that the team had, and no longer has."""
         scope = self._scope(reads.connection, local, rows)
         outdated = scope.outdated + (count_files_here(local.connection, lost)[1] if lost else 0)
         if outdated:
@@ -206,11 +206,12 @@ class TeamCode:
 def _masked(
     local: Connection, source: str, theirs: Mapping[str, str]
 ) -> tuple[frozenset[str], int]:
-    """Return the team's files that are not those here, of `theirs` with their fingerprints.
+    """Return which of the team's files differ here; `theirs`: their fingerprints by path.
 
-    They are changed, deleted or ignored here, or by now at the team. The second result counts the
-    files that neither side has: the team had them when they were indexed, and has others now.
-    Before the first scan has ended, a file without a local row does not count as deleted.
+    They were changed, deleted or ignored here, or changed at the team since. The second result
+    counts the files that neither side has: the team had them when they were indexed here, and has
+    other versions now. Before the first scan has ended, a file without a local row does not count
+    as deleted.
     """
     tracked: dict[str, str] = dict(
         local.execute("SELECT path, fingerprint FROM files WHERE source = ?", (source,))

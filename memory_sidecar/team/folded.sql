@@ -1,2 +1,3 @@
--- Before which generation no deleted file is known, nothing asks. `code.sql` makes no such column.
+-- Nothing reads folded_at any more, the generation before which no deleted file is known. `code.sql`
+-- does not create it.
 ALTER TABLE sources DROP COLUMN IF EXISTS folded_at;

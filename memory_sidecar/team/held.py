@@ -66,9 +66,9 @@ def remove_sources(
 ) -> None:
     """Remove the sources `wanted` with all their rows, or none of them.
 
-    An empty row of each remains, see `lease`. What another call removes or replaces meanwhile is
-    left. Raises LeaseHeld if another machine indexes one of them, unless `by_force`, and
-    DatabaseError.
+    An empty row of each remains, see `lease`. A source that another call removes or replaces
+    meanwhile is skipped. Raises LeaseHeld if another machine indexes one of them, unless
+    `by_force`, and DatabaseError.
     """
 
     def remove(connection: Connected) -> None:

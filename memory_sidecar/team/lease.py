@@ -1,8 +1,8 @@
 """Which machine indexes a source for the team: the one that holds its lease.
 
-A machine holds it until it has not written for `LEASE_S`, and goes on after that unless a user has
-had another one take over. A source that was removed from the team keeps an empty row whose lease
-never ends, so that no machine uploads it again by itself.
+The lease ends once its holder has not written for `LEASE_S`; the holder may renew it even later,
+unless a user has had another machine take over. A source that was removed from the team keeps an
+empty row whose lease never ends, so that no machine uploads it again by itself.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class VectorModels:
 
     @property
     def static_under_way(self) -> str:
-        """What names the static vectors while they are made; equal to no version."""
+        """The version stored while static vectors are being made; equal to no real one."""
         return f"{self.static} under way"
 
     def would_replace(self, model: str, static: str) -> bool:
@@ -62,7 +62,7 @@ class LeaseFor(Enum):
 
     INDEXING = auto()  # what this machine indexes for the team already
     FIRST_UPLOAD = auto()  # of a branch that the team lacks, by the machine itself
-    PUBLISHING = auto()  # a user asked: also where it was removed, or another lease has ended
+    PUBLISHING = auto()  # a user asked: even if it was removed, or another's lease has ended
     TAKING_OVER = auto()  # a user asked not to wait for the end of another machine's lease
 
 
@@ -72,8 +72,8 @@ def lease_branch(
     """Take or renew the lease of the branch at `origin`; return its row and this generation.
 
     `holder`: how messages on other machines name this one. Raises LeaseHeld, SourceRemoved, and
-    BranchUnshared if the team has other branches alone: a machine that indexes `main` for the team
-    uploads no copy of each branch checked out there.
+    BranchUnshared if the team has only other branches: a machine that indexes `main` for the team
+    does not upload each branch that is checked out there.
     """
     is_asked = purpose in (LeaseFor.PUBLISHING, LeaseFor.TAKING_OVER)
     (row,) = read_sources(connection, [origin])
@@ -125,7 +125,7 @@ def _unshared(connection: Connected, origin: Origin) -> Conflict:
 def tell_removed(connection: Connected, origin: Origin) -> str:
     """Return who removed the branch at `origin` from the team, as a sentence; "" for no one.
 
-    If the team has no other branch, that of any branch counts, and of a folder above.
+    The removal of a folder above counts, too, and that of any branch if the team has no other one.
     """
     rows = connection.execute(
         "SELECT branch, folder, holder, lease_until = 'infinity' FROM sources"
@@ -150,9 +150,9 @@ def _held_by_other(holder: str, address: str, branch: str) -> LeaseHeld:
 
 
 def _of_other_models(origin: Origin, holder: str) -> LeaseHeld:
-    """Return the refusal for a machine that would make all vectors again when its turn comes.
+    """Return the refusal for a machine whose models would make all vectors again.
 
-    The former `holder` would do the same in its turn.
+    The former `holder` would make them again once more if it took the lease back.
     """
     return LeaseHeld(
         f"{holder} indexed {origin.address} ({origin.branch}) with another model",

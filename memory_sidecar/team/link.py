@@ -55,17 +55,18 @@ _OURS = {
     "keepalives_idle": "20",
     "keepalives_interval": "5",
     "keepalives_count": "3",
-    "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
+    "tcp_user_timeout": "15000",  # ms: a network that drops packets must not hold up a command
 }
 
 _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
 """A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
-second connection: with 100 and 500 either finds 99 of a hundred nearest rows."""
+second connection: with 100 and 500, each finds 99 of the hundred nearest rows."""
 
 _HASTE = ("SELECT set_config('lock_timeout', '200ms', true)", ())
-"""The caller's transaction may hold up the lock that a query waits for: `VACUUM FULL` queues."""
+"""Without this limit, a query could wait for a queued lock, such as that of `VACUUM FULL`, which
+itself waits for the caller's transaction."""
 
 _SETTINGS = "SELECT current_setting('search_path'), current_setting('hnsw.ef_search', true)"
 
@@ -106,7 +107,7 @@ class TeamLink:
     def ask(self, *questions: Question) -> list[list[Any]]:
         """Run `questions` in one round trip, each on the latest commit; return the rows of each.
 
-        Raises DatabaseError, also soon after a table turns out to be locked.
+        Raises DatabaseError, after 200 ms also if a table is locked.
         """
         try:
             connection = self._idle.pop()
@@ -127,7 +128,7 @@ class TeamLink:
     def retry(self, work: Callable[[], T]) -> T:
         """Run `work`, which must be idempotent, up to TRIES times while connections are lost.
 
-        A server that is silent was waited for already, and is not asked again.
+        A silent server is not asked again, because `work` has waited for it already.
         """
         for tried in range(1, TRIES):
             try:
@@ -190,9 +191,9 @@ class TeamLink:
         return connection
 
     def close(self) -> None:
-        """Close all idle connections, and each other one after its use: none is kept from now on.
+        """Close all idle connections, and from now on each other one after its use.
 
-        A thread may still be at work, such as one of a search that another arm's error has ended.
+        A thread may still use one, such as that of a search which another arm's error has ended.
         """
         self._max_idle = 0
         self.drop_idle()

@@ -53,7 +53,7 @@ from memory_sidecar.team.mirror_state import (
 )
 from memory_sidecar.team.schema import make_schema, require_schema
 
-OFFERED_BYTES = 8 << 20  # of one transaction; the file that passes it is the last
+OFFERED_BYTES = 8 << 20  # per transaction; the file that exceeds it is the last one
 
 
 class Mirror:
@@ -94,7 +94,7 @@ class Mirror:
             return done
 
     def note_owed(self, changed: Collection[str]) -> None:
-        """Note that the files `changed`, or below such folders, were not given.
+        """Note that the files `changed`, or those below such folders, were not given.
 
         Waits for no exchange: the next one finds the note.
         """
@@ -132,9 +132,9 @@ class Mirror:
             return self.link.read(read)
 
     def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
-        """Return all local files by path, and those that cannot be read, as known before.
+        """Return all local files by path; those that cannot be read are as known before.
 
-        Compares those that commands changed or removed alone, unless none did or the team is owed.
+        Compares only files that commands changed or removed; all if none did or the team is owed.
         """
         named = tuple(f"{path}/" for path in {*changed, *state.removed})
         compares_all = state.owes or not named

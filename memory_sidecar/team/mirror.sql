@@ -1,5 +1,5 @@
 -- Files of agents as their machines have them: memories, sessions. A file stays the truth where it
--- was written; a row is what the others bring theirs up to date by.
+-- was written; from a row, other machines bring their files up to date.
 
 CREATE TABLE mirrored (
     owner      name NOT NULL,           -- the role whose it is; '' for what everyone shares
@@ -18,7 +18,7 @@ CREATE TABLE mirrored (
 CREATE INDEX mirrored_by_change ON mirrored (owner, agent, changed);
 CREATE SEQUENCE mirrored_changes;
 
--- Who wrote, and when, is not the writer's to say. Writers of one agent go one after the other, so
+-- The server, not the writer, says who wrote a row and when. Writers of one agent take turns, so
 -- that a reader who has seen a number never misses a lower one.
 CREATE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$

@@ -13,7 +13,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.team.connection import Connected
 
-TAKEN_BYTES = 8 << 20  # that are read at once; the file that passes it is the last
+TAKEN_BYTES = 8 << 20  # read at once; the file that exceeds it is the last one
 _OWN: Final = (
     "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE session_user END"
     " AND agent = %(agent)s"
@@ -93,7 +93,7 @@ def read_news(connection: Connected, agent: str, database: str, seen: int, seen_
 def read_contents(
     connection: Connected, agent: str, paths: Collection[str], most_bytes: int
 ) -> dict[str, Content]:
-    """Read the first of `paths`, some TAKEN_BYTES of contents; left out are those the team lacks.
+    """Read the first of `paths`, up to some TAKEN_BYTES; those that the team lacks are left out.
 
     The content of a file of more than `most_bytes` is None: no file of ours is as large, but
     another role may have written it.

@@ -113,15 +113,15 @@ class MirrorState(msgspec.Struct):
         return self.open[path].hash if path in self.open else self.base(path)
 
     def note_owed(self, owed: Mapping[str, bool]) -> None:
-        """Note that changes were not given; of `owed`, some of `files`, whether each is there."""
+        """Note that changes were not given; `owed` says of some of `files` whether each exists."""
         self.owes = True
         self.removed |= {path for path, is_there in owed.items() if not is_there}
         self.removed -= {path for path, is_there in owed.items() if is_there}
 
     def _go_back_to(self, heads: Collection[TeamFile]) -> None:
-        """Make the files `heads` of a restored server the base: it is given what it has lost.
+        """Make `heads`, the files of a restored server, the base, so that it is given what it lost.
 
-        A file that was written there since the last look is no older one, and changes no base.
+        A file written there since the last look is no older version, and does not become the base.
         """
         self.open = {}
         newer = {each.path for each in heads if _written_at_us(each) > self.seen_at_us}
@@ -147,7 +147,7 @@ _OWED = msgspec.json.Decoder(dict[str, bool])
 class StateFile:
     """The state file at `path`, and beside it the changes that commands have noted as not given.
 
-    An exchange holds the lock of the state as long as it takes; that of the notes takes no time.
+    An exchange holds the lock of the state until it ends; the lock of the notes is held briefly.
     """
 
     def __init__(self, tree: Tree, path: Path) -> None:

@@ -1,6 +1,6 @@
--- The vectors' indexes are made when there are many: to fill one takes a tenth of the time that its
--- upkeep takes row by row, and few vectors are compared as fast without. Readers go on meanwhile, by
--- those that an earlier version made, if it did.
+-- The indexes of vectors are created once there are many: building one takes a tenth of the time of
+-- maintaining it row by row, and few vectors are compared as fast without one. Meanwhile readers
+-- use the indexes that an earlier version made, if there are any.
 CREATE OR REPLACE FUNCTION declare_nearest() RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = memory_sidecar, public, pg_temp SET maintenance_work_mem = '1GB'

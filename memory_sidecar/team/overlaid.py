@@ -163,7 +163,7 @@ class OverlaidRows:
         ]
 
     def texts_of(self, ids: Sequence[int]) -> Sequence[ChunkText]:
-        found = self.read(ids)  # to ask the team takes longer than all that is made of its answer
+        found = self.read(ids)  # asking the team takes longer than all that is done with its answer
         return [ChunkText(each.chunk_id, each.filename, each.chunk.code) for each in found]
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:

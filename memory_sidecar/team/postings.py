@@ -83,10 +83,10 @@ class Statistics:
 def intersect_entries(lists: Sequence[Entries]) -> Entries:
     """Return the rows that hold all words of a phrase; each count is the least of the words'.
 
-    Lists have no positions: the words need not stand in a row there.
+    Lists have no positions, so the words need not stand side by side in these rows.
     """
     shared, *others = sorted(lists, key=len)
-    # By `take` and `compress`: to index an array of records takes up to ten times as long.
+    # By `take` and `compress`: indexing an array of records takes up to ten times as long.
     shared = shared.take(np.argsort(shared["row"]))
     for other in others:
         if not len(shared):
@@ -122,7 +122,7 @@ def term_share(count: N, tokens: N, mean_tokens: float) -> N:
 def bm25(
     lists: Sequence[Entries], idfs: Sequence[float], weights: Sequence[float], mean_tokens: float
 ) -> tuple[Ids, Floats, Ids]:
-    """Score the rows in `lists`, one of each word: returns ids, ascending, scores and files, (n,).
+    """Score the rows in `lists`, one per word: returns ids, ascending, scores and files, (n,).
 
     `weights`: of the three columns.
     """

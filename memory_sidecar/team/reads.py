@@ -1,7 +1,7 @@
 """The queries of one search, all of one snapshot, from several threads.
 
-These take turns on one transaction. The search of the model's vectors, which takes longest, runs on
-a second connection, whose answer counts if it sees the same commit.
+The threads take turns on one transaction. The search of the model's vectors, which takes longest,
+runs on a second connection, whose answer counts if it sees the same commit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_sidecar.team.link import EF, Question, TeamLink, Values
 
 _WIDER = f"SELECT set_config('hnsw.ef_search', '{EF}', true)"  # as the second connection
 _ONE_PASS = ("SELECT set_config('hnsw.iterative_scan', 'off', true)", ())
-"""A search of a graph takes a tenth less time if it need not be able to go on for more rows."""
+"""A search of a graph takes a tenth less time if it need not be resumable for more rows."""
 
 
 class ReadTransaction:
@@ -64,7 +64,7 @@ class ParallelReads:
     share: float  # of the rows of a graph, about how many satisfy the search
 
     def ask(self, query: str, values: Mapping[str, Any]) -> list[Any]:
-        """Run a query for the nearest rows, as many as its value `depth` says; or fewer, if all.
+        """Run a query for the nearest rows: as many as its value `depth` says, or all there are.
 
         Runs it in one pass if that is likely to find so many. If that finds fewer, or the second
         connection fails or sees another commit, `first` runs it.

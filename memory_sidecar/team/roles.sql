@@ -18,8 +18,8 @@ BEGIN
     END IF;
 END $$;
 
--- What a role has in pg_temp or in a schema of its own must not stand in for what functions name.
--- Earlier versions left these as they were, or lost this when they migrated the schema.
+-- Objects in a role's pg_temp or own schema must not stand in for those that functions name.
+-- Earlier versions did not set these search paths, or lost them when they migrated the schema.
 ALTER FUNCTION declare_nearest() SET search_path = memory_sidecar, public, pg_temp;
 ALTER FUNCTION stamp_mirrored() SET search_path = pg_catalog, pg_temp;
 

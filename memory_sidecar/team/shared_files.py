@@ -20,12 +20,12 @@ _ERA = (
     " (SELECT oid FROM pg_database WHERE datname = current_database()))"
 )
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
-MOST_FILES = 1 << 26  # ids that a team has given to files, at 4 bytes each in a scope
+MOST_FILES = 1 << 26  # the highest id of a file: a scope takes 4 bytes for each id
 MAIN_BRANCHES = ("main", "master")
 KEPT_GENERATIONS = 10_000  # for which a source keeps deleted files, so that caches hear of them
 
 Version = tuple[str, int, int]
-"""Of the rows of a source: era, id and generation."""
+"""The version of a source's rows: era, id and generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class SourceRow:
     chunks: int
     tokens: int
     team_chunks: int  # of all sources together
-    era: str  # another one after a restart or a restore: ids and generations may come again
+    era: str  # changes with a restart or a restore, after which ids and generations may recur
 
     @property
     def version(self) -> Version:
-        """Of the rows of the source; equal for none that may differ."""
+        """The version of the source's rows; rows that may differ never share one."""
         return self.era, self.id, self.generation
 
 
@@ -121,13 +121,13 @@ class SearchScope:
     files: Sequence[ChunkFile]
     numbers: Mapping[int, int]  # the place in `files` of each file, by its id
     by_name: Mapping[str, Sequence[int]]  # ids of files by the last part of the path
-    # The first current chunk, by file id; NO_CHUNK: not in the scope. The last is of higher ids.
+    # By file id, the first current chunk; NO_CHUNK: not in the scope. The last: for higher ids.
     first: npt.NDArray[np.int32]
     first_of_all: npt.NDArray[np.int32]  # the same of each file of the sources, in scope or not
     masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
     left_out: int  # chunks in the files that the filter leaves out
-    outdated: int  # files here that the team had when they were indexed, and has otherwise now
+    outdated: int  # files here that only the team had, of which it has other versions now
 
     @property
     def is_filtered(self) -> bool:
@@ -147,7 +147,7 @@ class SearchScope:
     ) -> SearchScope:
         """`sources` and `masked` (paths) are keyed by the name of the source on this machine.
 
-        Raises ValueError for an id of a file that no team comes to.
+        Raises ValueError if the id of a file exceeds MOST_FILES.
         """
         is_wanted = file_filter(wanted)
         files: list[ChunkFile] = []

@@ -55,7 +55,7 @@ class _Theirs:
     """The fingerprints of the team's files as they were read, and as written from here since."""
 
     version: Version = ("unread", 0, 0)  # of the rows when they were read
-    by_path: dict[str, str] | None = None  # None before that
+    by_path: dict[str, str] | None = None  # None: not read yet
 
     def note_written(self, written: Sequence[Document], gone: Collection[str]) -> int:
         """Note what this machine wrote; return how many files of `gone` the team had."""
@@ -147,9 +147,9 @@ class PostgresSource:
     def begin(self) -> bool:
         """Create the source at the team if it has nothing of the repository; True if created.
 
-        Also where it has other branches alone and `main` is checked out here, if this role may.
-        Raises UsageError without a branch, DatabaseError, DatabaseRefused if this role may only
-        read, and NoIndex if the schema there is older and another machine indexes the source.
+        Also if the team has only other branches while a main branch is checked out here, and this
+        role may. Raises UsageError without a branch, DatabaseError, DatabaseRefused if this role
+        may only read, and NoIndex if the schema is older and another machine indexes the source.
         """
         row = None
         with self.link.reading() as connection:
@@ -159,7 +159,7 @@ class PostgresSource:
                 try:
                     require_schema(connection, self.link)
                 except NoIndex:
-                    if not self.source.publishes:  # which brings it forward
+                    if not self.source.publishes:  # else this machine migrates it below
                         raise
         if row is not None and (
             row.branch in MAIN_BRANCHES or self.origin.branch not in MAIN_BRANCHES

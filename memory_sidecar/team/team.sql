@@ -1,5 +1,5 @@
--- What a team's database has besides what each domain puts there. Delete the schema and each
--- machine's files make it again.
+-- What a team's database has besides the tables of each domain. If the schema is deleted, it is
+-- made again from each machine's files.
 
 CREATE TABLE identity (
     key   text PRIMARY KEY,

@@ -1,8 +1,8 @@
 """The vectors of one source at a team, which the machine that indexes it makes.
 
-The source's row names the model and the table of static vectors that they are of: machines with
-others compare no question with them. Once the machine that indexes it has another one, installed or
-updated since, it makes all of them again.
+The source's row names the model and the table of static vectors that made them: machines with other
+ones compare no question with them. Once the machine that indexes the source has another model or
+table, installed or updated since, it makes all of them again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WITHOUT_STATIC = "NOT EXISTS (SELECT FROM chunk_static s WHERE s.id = c.id)"
 
 
 def adopt_models(shared: PostgresSource, models: Models, stop: threading.Event) -> Iterator[None]:
-    """Make the vectors those of `models`; yields after each step.
+    """Replace vectors that were not made by `models`; yields after each step.
 
-    Those of the model are deleted and queued, for `embed_pending_of`; static ones are computed.
+    Those of another model are deleted and queued for `embed_pending_of`; static ones are computed.
     Raises DatabaseError, NoIndex and LeaseHeld.
     """
     made = VectorModels.of(models)
@@ -108,7 +108,7 @@ def _queue_all(connection: Connected, row: SourceRow, model: str) -> None:
 
 
 def _clear_static(connection: Connected, row: SourceRow, under_way: str) -> None:
-    if row.static != under_way:  # else an earlier call was ended, and this one goes on
+    if row.static != under_way:  # else this call continues one that was interrupted
         connection.execute("DELETE FROM chunk_static WHERE source = %s", (row.id,))
         _name_static(connection, row, under_way)
 

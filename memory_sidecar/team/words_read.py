@@ -86,7 +86,7 @@ class WordsRead:
     def entries_of(self, stems: Sequence[str]) -> Entries:
         """Return the postings of a word, or of a phrase: rows that hold `stems` in a row.
 
-        If more than MAX_COMMON rows hold all of them, whether in a row is not checked.
+        If more than MAX_COMMON rows hold all of them, it is not checked whether side by side.
         """
         phrase = " ".join(stems)
         if phrase not in self._lists:
@@ -101,10 +101,10 @@ class WordsRead:
         return entries.compress(entries["row"] >= first)
 
     def _count(self, entries: Entries) -> int:
-        """Count the entries of current versions of files; of a long list all, few of which are old.
+        """Count the entries of current versions of files; in a long list all, as few are old.
 
-        A file that is saved all day has an entry for each version until rows are folded: the words
-        of just that file would count as common.
+        A file that is saved all day has an entry for each version until rows are folded: its words
+        would count as common, though no other file holds them.
         """
         if entries.nbytes > SHORT_BYTES:
             return len(entries)
@@ -116,7 +116,7 @@ class WordsRead:
         return sorted(set(stems), key=lambda stem: holding[stem])
 
     def _stems_to_read(self, stems: Sequence[str]) -> list[str]:
-        """Return the stems whose lists to read first: of a phrase the two rarest, if all occur."""
+        """Return the stems whose lists to read first; for a phrase the two rarest, if all occur."""
         if len(stems) == 1:
             return list(stems)
         rarest = self._rarest_first(stems)
@@ -172,14 +172,15 @@ class WordsRead:
 def _pairs_like(stems: Sequence[str]) -> list[re.Pattern[str]]:
     """Return a pattern for each pair of adjacent words with these stems, in lower case.
 
-    A stem begins like its word, but for its last letter. One pattern for all could take forever.
+    A word begins like its stem, the stem's last letter aside. One pattern for all pairs could take
+    forever.
     """
     words = [f"{re.escape(stem[:-1] or stem)}[a-z0-9]*" for stem in stems]
     return [re.compile(f"{first}[^a-z0-9]*{second}") for first, second in pairwise(words)]
 
 
 def _may_hold(pairs: Sequence[re.Pattern[str]], text: str) -> bool:
-    """Whether `text` may hold the phrase: a quick check before tokenising, which takes ten times.
+    """Whether `text` may hold the phrase: a check that takes a tenth of the time of tokenising.
 
     Text with non-ASCII letters always may, since FTS5 folds accents.
     """

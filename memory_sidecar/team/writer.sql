@@ -1,4 +1,4 @@
--- Who wrote, and whose an agent's files are, is who logged in: SET ROLE has no say.
+-- The role that logged in is who wrote a row, and whose an agent's files are: SET ROLE has no say.
 
 CREATE OR REPLACE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
