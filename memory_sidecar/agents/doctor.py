@@ -234,11 +234,7 @@ def _progress(data: Database[Any]) -> dict[str, str]:
         is_elsewhere = data.owner.loop.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
     return {
-        name: (
-            f", {100 * live.indexing.files_done // live.indexing.files_total} % done"
-            if live.indexing
-            else ""
-        )
+        name: f", {live.indexing.in_words}" if live.indexing else ""
         for name, live in data.states().items()
         if not (live.is_current or live.error)
     }

@@ -31,6 +31,7 @@ from memory_sidecar.index.report import (
     row_count,
     seconds_left,
 )
+from memory_sidecar.index.watched import currency
 from memory_sidecar.memories.lists import MemoryRows, count_outdated
 
 
@@ -52,6 +53,11 @@ class AgentStatus:
     memories_outdated: Annotated[
         int, about("of the memories, expired or superseded ones, which `list` leaves out")
     ] = 0
+
+    @property
+    def state(self) -> str:
+        """What `problem` and `is_current` say in words; "" for neither."""
+        return self.problem or ("" if self.is_current is None else currency(self.is_current))
 
 
 @dataclass(frozen=True, slots=True)

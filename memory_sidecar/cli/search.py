@@ -35,10 +35,9 @@ from memory_sidecar.cli.within import Within, with_places
 from memory_sidecar.code.excerpt import MAX_COLOURED, Excerpt, excerpt, name_of, spans, stems_of
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
-from memory_sidecar.code.results import CodeHit, Freshness
+from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
@@ -121,7 +120,7 @@ def search(
         call.print_paged(hit_lines(call, hits, shown), uses_pager=not no_pager)
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
-            call.reporter.notice(f"{name}: {_describe_freshness(freshness)}")
+            call.reporter.notice(f"{name}: {freshness.in_words}")
     return call.show_hits(hits, (), room=asked.max_tokens)
 
 
@@ -138,16 +137,6 @@ def _search_code(call: Call, asked: CodeQuery, wait_fresh_ms: int | None) -> lis
         asked.text,
         lambda: codebase.search(asked, reporter=call.reporter),
     )
-
-
-def _describe_freshness(freshness: Freshness) -> str:
-    if freshness.is_current is None:
-        at = freshness.scanned_at
-        state = f"as it was at {at}" if at else "its first scan is running"
-    else:
-        state = "up to date" if freshness.is_current else "being brought up to date"
-    waiting = pluralize(freshness.vectors_pending, "chunk waits", "chunks wait")
-    return f"{state}, {waiting} for a vector" if freshness.vectors_pending else state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call, with_data_dir
-from memory_sidecar.code.results import SourceStatus, Why
+from memory_sidecar.code.results import Why
 from memory_sidecar.core.credentials import first_words, mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
@@ -26,6 +26,7 @@ from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration, shown_utc, system_clock
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
+from memory_sidecar.index.report import pace_in_words
 from memory_sidecar.memories.names import check_agent
 
 REDRAW_S = 1.0
@@ -94,19 +95,18 @@ def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
 
 def _lines(found: Status) -> Iterator[str]:
     for source in found.sources:
-        away = f" ({source.files_away:,} only in the team's database)" if source.files_away else ""
         parts = (
-            f"{pluralize(source.files_indexed, 'file')}{away}",
+            pluralize(source.files_indexed, "file"),
             pluralize(source.chunks, "chunk"),
             f"{source.files_skipped:,} skipped" if source.files_skipped else "",
             f"{source.files_failed:,} failed" if source.files_failed else "",
-            _describe_freshness(source),
+            source.state,
         )
         yield f"{source.name}: {', '.join(filter(None, parts))}  ({source.root})"
         if source.live and source.live.notice:
             yield f"  {source.live.notice}"
     if found.sources:
-        pace = _describe_pace(found.vectors_per_second, found.vectors_seconds_left)
+        pace = pace_in_words(found.vectors_per_second, found.vectors_seconds_left)
         yield f"vectors: {found.vectors:,} of {found.chunks:,}{pace}"
     else:
         yield "no source is indexed: `memory-sidecar index PATH`"
@@ -134,34 +134,7 @@ def _describe_agent(agent: AgentStatus) -> str:
         *([pluralize(agent.sessions, "session")] if agent.sessions else []),
         *([f"vectors {embedded:,} of {agent.texts:,}"] if agent.vectors_pending else []),
     ]
-    if agent.problem:
-        parts.append(agent.problem)
-    elif agent.is_current is not None:
-        parts.append(f"watched, {'up to date' if agent.is_current else 'looking for changes'}")
-    return ", ".join(parts)
-
-
-def _describe_freshness(source: SourceStatus) -> str:
-    live = source.live
-    if live is None:
-        scanned = (
-            f"scanned {shown_utc(source.scanned_at)}" if source.scanned_at else "not scanned yet"
-        )
-        return f"{scanned}, and cannot be: {source.problem}" if source.problem else scanned
-    if live.error:
-        return f"watched, but {live.error}"
-    if under_way := live.indexing:
-        pace = _describe_pace(under_way.files_per_second, under_way.seconds_left)
-        files = pluralize(under_way.files_total, "file")
-        return f"watched, indexing {under_way.files_done:,} of {files}{pace}"
-    if live.is_current:
-        return "watched, up to date"
-    waiting = pluralize(live.waiting, "change waits", "changes wait")
-    return f"watched, {waiting if live.waiting else 'looking for changes'}"
-
-
-def _describe_pace(per_second: float, left_s: float | None) -> str:
-    return f" ({per_second:.0f}/s, {format_duration(left_s)} left)" if left_s else ""
+    return ", ".join([*parts, *filter(None, [agent.state])])
 
 
 @click.command()

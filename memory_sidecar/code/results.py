@@ -10,12 +10,12 @@ from typing import Annotated, Literal, TypeVar
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation, Source
-from memory_sidecar.core.results import IsWeak, Score, Time, about
-from memory_sidecar.core.times import iso_utc
+from memory_sidecar.core.results import IsWeak, Score, Time, about, pluralize
+from memory_sidecar.core.times import iso_utc, shown_utc
 from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.index.report import Failure, SourceCounts, VectorCounts
-from memory_sidecar.index.watched import LiveState
+from memory_sidecar.index.watched import LiveState, currency
 
 T = TypeVar("T")
 
@@ -29,6 +29,16 @@ class Freshness:
     ]
     scanned_at: Annotated[Time | None, about("end of the last complete scan of its source")]
     vectors_pending: Annotated[int, about("chunks that only keywords find yet")]
+
+    @property
+    def in_words(self) -> str:
+        if self.is_current is None:
+            at = self.scanned_at
+            state = f"as it was at {shown_utc(at)}" if at else "its first scan is running"
+        else:
+            state = currency(self.is_current)
+        waiting = pluralize(self.vectors_pending, "chunk waits", "chunks wait")
+        return f"{state}, {waiting} for a vector" if self.vectors_pending else state
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +181,17 @@ class SourceStatus:
             live=live,
             problem=live.error if live else problem_of(source),
         )
+
+    @property
+    def state(self) -> str:
+        """How fresh its index is, in words."""
+        scanned = f"scanned {shown_utc(self.scanned_at)}" if self.scanned_at else "not scanned yet"
+        if self.files_away:
+            files = pluralize(self.files_away, "file")
+            return f"{files} only in the team's database, which cannot be searched now"
+        if self.problem:
+            return f"{scanned}, and cannot be: {self.problem}"
+        return self.live.in_words if self.live else scanned
 
 
 Fate = Literal["indexed", "waiting", "skipped", "failed", "ignored", "folder", "outside", "absent"]

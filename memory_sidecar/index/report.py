@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import ListedFile, Time
+from memory_sidecar.core.results import ListedFile, Time, pluralize
 from memory_sidecar.core.sqlite import Connection, connect, named_errors
-from memory_sidecar.core.times import WEEK_SQL
+from memory_sidecar.core.times import WEEK_SQL, format_duration
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
@@ -203,6 +203,11 @@ class FilesUnderWay:
     files_per_second: float
     seconds_left: float | None
 
+    @property
+    def in_words(self) -> str:
+        files, pace = pluralize(self.files_total, "file"), self.files_per_second
+        return f"{self.files_done:,} of {files}{pace_in_words(pace, self.seconds_left)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -304,3 +309,8 @@ class Activity:
 def seconds_left(count: int, per_second: float) -> float | None:
     """Return the seconds for `count` at that rate; `None` at a rate of 0."""
     return round(count / per_second, 1) if per_second else None
+
+
+def pace_in_words(per_second: float, left_s: float | None) -> str:
+    """Return ` (12/s, 3 min 5 s left)`, to be appended; "" where nothing says how long it takes."""
+    return f" ({per_second:.0f}/s, {format_duration(left_s)} left)" if left_s else ""

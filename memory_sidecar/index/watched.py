@@ -14,7 +14,7 @@ from typing import Annotated
 
 from memory_sidecar.core.errors import StoreCorrupt, as_sidecar_error
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import Time, about, name_first
+from memory_sidecar.core.results import Time, about, name_first, pluralize
 from memory_sidecar.core.times import Clock, iso_utc
 from memory_sidecar.core.visible import abridge
 from memory_sidecar.disk.rule_files import folders_above
@@ -55,6 +55,19 @@ class LiveState:
         if left < WORTH_SAYING or not self.refreshed_at:  # other notices tell of a first pass
             return self.error
         return f"{left:,} files are still to be indexed"
+
+    @property
+    def in_words(self) -> str:
+        """How current it is, to its last detail."""
+        if self.indexing and not self.error:
+            return f"indexing {self.indexing.in_words}"
+        waiting = self.waiting and pluralize(self.waiting, "change waits", "changes wait")
+        return self.error or waiting or currency(self.is_current)
+
+
+def currency(is_current: bool) -> str:
+    """Return how current something is in words, where no more is known of it than that."""
+    return "up to date" if is_current else "being brought up to date"
 
 
 class WatchedSource:

@@ -13,7 +13,7 @@ from memory_sidecar.code.excerpt import MAX_LINE, Excerpt, best_part, elided, na
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
-from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus
+from memory_sidecar.code.results import CodebaseStatus, CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.model import Asked, SearchMode, budget
@@ -246,25 +246,6 @@ def source_states(caller: Caller, status: CodebaseStatus) -> tuple[ListedSource,
     """Return the state of every source in `status`."""
     yours = {source.name for source in caller.sources}
     return tuple(
-        build_from(
-            ListedSource,
-            each,
-            is_yours=each.name in yours,
-            files=each.files_indexed,
-            state=_state(each),
-        )
+        build_from(ListedSource, each, is_yours=each.name in yours, files=each.files_indexed)
         for each in status.sources
     )
-
-
-def _state(source: SourceStatus) -> str:
-    if away := source.files_away:
-        return f"{away:,} of these only in the team's database, which cannot be searched now"
-    if source.problem:
-        indexed = f"as of {source.scanned_at}" if source.scanned_at else "not indexed"
-        return f"{indexed}: {source.problem}"
-    if source.scanned_at is None:
-        return "not indexed yet" if source.live is None else "being indexed"
-    if source.live is None:
-        return f"as of {source.scanned_at}"
-    return "up to date" if source.live.is_current else "indexing changes"

@@ -86,7 +86,9 @@ def test_a_first_index_is_no_fault(services, call, project):
     finally:
         watching.close()
     assert (during.status, wrong(during)) == (0, [])
-    assert re.fullmatch(r"project is being indexed, \d+ % done", told(during)["sources"])
+    assert re.fullmatch(
+        r"project is being indexed, \d+ of \d+ files?( \(.+\))?", told(during)["sources"]
+    )
 
 
 def test_an_index_by_another_process_is_no_fault(services, call, project, known_vectors):

@@ -520,7 +520,7 @@ def test_sources_are_listed_with_their_freshness(caller):
     (source,) = given(caller, "list_sources")["sources"]
     assert (source["name"], source["is_yours"]) == ("project", True)
     assert source["files"] > 5
-    assert source["state"].startswith("as of ")
+    assert source["state"].startswith("scanned ")
 
 
 def test_a_source_of_one_file_has_1_file(services, tmp_path):

@@ -11,6 +11,8 @@ from memory_sidecar.agents.status import status_of
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent, to_builtins
+from memory_sidecar.mcp.caller import Caller, Toolset
+from memory_sidecar.mcp.code import source_states
 from memory_sidecar.web.index import log, tree_of
 from memory_sidecar.web.visit import Visit
 from tests.conftest import run_with
@@ -98,6 +100,15 @@ def test_a_check_that_failed_is_mended(served, reader):
     assert reader.post("/index/mend", {}).status == 303
     assert not reader.get("/index/checks?json=1").json["can_mend"]
     served.services.codebase().remove(source.name, reporter=Silent())
+
+
+def test_a_source_is_as_fresh_in_the_same_words_for_people_and_agents(served, reader, tmp_path):
+    services = served.services
+    caller = Caller(services, tmp_path, "default", frozenset(Toolset))
+    (state,) = {each.state for each in source_states(caller, services.codebase().status())}
+    assert state.startswith("scanned ")
+    assert state in run_with(services, cwd=tmp_path)("status").out
+    assert state in reader.get("/index").text
 
 
 @pytest.mark.browser
