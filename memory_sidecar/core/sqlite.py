@@ -96,15 +96,15 @@ def _open_reader(path: Path) -> apsw.Connection:
         wal = path.with_name(path.name + "-wal")
         for query in (f"?vfs={_VFS_WITHOUT_LOCKS}", "" if wal.exists() else "?immutable=1"):
             with suppress(*_NO_FILES_BESIDE):
-                return _try_reader(name + query, is_apart=True)
+                return _try_reader(name + query, is_lockless=True)
         raise
 
 
-def _try_reader(name: str, *, is_apart: bool = False) -> apsw.Connection:
+def _try_reader(name: str, *, is_lockless: bool = False) -> apsw.Connection:
     connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        if is_apart:
+        if is_lockless:
             connection.pragma("locking_mode", "exclusive")  # keeps its index of the log in memory
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # it holds no lock
         connection.pragma("schema_version")
@@ -119,8 +119,8 @@ def is_reusable(connection: apsw.Connection) -> bool:
 
     Else it is to be closed after one use.
     """
-    is_apart = connection.pragma("locking_mode") == "exclusive"
-    return not is_apart and os.access(os.path.dirname(connection.filename), os.W_OK)  # noqa: PTH120
+    is_lockless = connection.pragma("locking_mode") == "exclusive"
+    return not is_lockless and os.access(os.path.dirname(connection.filename), os.W_OK)  # noqa: PTH120
 
 
 def _check_files(path: Path, *, is_made: bool) -> None:

@@ -69,7 +69,7 @@ def find_id(line: bytes) -> str | int | None:
     return valid_id(from_json(found[1])) if found and b'"method"' in line else None
 
 
-def error_line(asked: str | int | None, code: int, message: str) -> bytes:
-    """Encode the error answer to the request with the id `asked`."""
+def error_line(request_id: str | int | None, code: int, message: str) -> bytes:
+    """Encode the error answer to the request with the id `request_id`."""
     error = {"code": code, "message": f"memory-sidecar: {message}"}
-    return encode({"jsonrpc": "2.0", "id": asked, "error": error})
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": error})

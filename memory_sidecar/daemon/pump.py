@@ -112,47 +112,47 @@ class Pump:
         if not isinstance(message, dict):
             self._fail(None, INVALID_REQUEST, "each line must be one JSON object")
             return
-        asked = valid_id(message.get("id")) if "method" in message else None
-        if asked is None and "method" in message and "id" in message:
+        request_id = valid_id(message.get("id")) if "method" in message else None
+        if request_id is None and "method" in message and "id" in message:
             self._fail(None, INVALID_REQUEST, "an id is a string or an integer")
             return
         with self._sending:
             try:
-                self._forward(message, asked, line)
+                self._forward(message, request_id, line)
             except Exception as error:  # a SidecarError, or an error of the disk
-                if asked is not None:
+                if request_id is not None:
                     words = (str(error), getattr(error, "hint", ""))
-                    self._fail(asked, INTERNAL_ERROR, "; ".join(filter(None, words)))
+                    self._fail(request_id, INTERNAL_ERROR, "; ".join(filter(None, words)))
 
-    def _forward(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
+    def _forward(self, message: dict[str, Any], request_id: str | int | None, line: bytes) -> None:
         """Send `line` to the daemon, or to the next one if the connection is lost.
 
         No daemon is started for a message that needs no answer from one.
         """
         for _ in range(2):
-            if self._link is None and (asked is None or message["method"] == "ping"):
+            if self._link is None and (request_id is None or message["method"] == "ping"):
                 self._remember(message, None, line)
-                if asked is not None:
-                    self._print(encode({"jsonrpc": "2.0", "id": asked, "result": {}}))
+                if request_id is not None:
+                    self._print(encode({"jsonrpc": "2.0", "id": request_id, "result": {}}))
                 return
             link = self._link or self._reopen()
-            self._remember(message, asked, line)
+            self._remember(message, request_id, line)
             try:
                 link.send_line(line)
             except OSError:
-                self._waiting.discard(asked)  # no daemon has received all of it
+                self._waiting.discard(request_id)  # no daemon has received all of it
                 self._drop_link()
             else:
                 return
         raise ConnectionResetError("the daemon ended twice")
 
-    def _remember(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
+    def _remember(self, message: dict[str, Any], request_id: str | int | None, line: bytes) -> None:
         """Remember what a lost daemon will make necessary: ids to answer, lines to repeat."""
         method, params = message.get("method"), message.get("params")
-        if asked is not None:
-            self._waiting.add(asked)
+        if request_id is not None:
+            self._waiting.add(request_id)
         if method == "initialize":
-            self._opening, self._opened_by = [line], asked
+            self._opening, self._opened_by = [line], request_id
         elif method == "notifications/initialized":
             self._opening[1:] = [line]
         elif method == "notifications/cancelled" and isinstance(params, dict):
@@ -179,8 +179,8 @@ class Pump:
         self._link.close()
         self._link = None
         with self._printing:
-            for asked in tuple(self._waiting):
-                self._fail(asked, INTERNAL_ERROR, LOST)
+            for request_id in tuple(self._waiting):
+                self._fail(request_id, INTERNAL_ERROR, LOST)
 
     def _handle_answer(self, line: bytes) -> None:
         message = from_json(line)
@@ -236,10 +236,10 @@ class Pump:
 
     # Both ends
 
-    def _fail(self, asked: str | int | None, code: int, message: str) -> None:
-        """Answer the request with the id `asked` with an error."""
-        self._print(error_line(asked, code, message))
-        self._waiting.discard(asked)
+    def _fail(self, request_id: str | int | None, code: int, message: str) -> None:
+        """Answer the request with the id `request_id` with an error."""
+        self._print(error_line(request_id, code, message))
+        self._waiting.discard(request_id)
 
     def _print(self, data: bytes) -> None:
         """Write to standard output. Raises OutputClosed if the host no longer reads."""

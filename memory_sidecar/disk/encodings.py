@@ -73,11 +73,11 @@ def _encodings() -> tuple[tuple[str, _Script], ...]:
 
 
 def tell_encoding(data: bytes) -> str:
-    """Return Python's name of the encoding of `data`, which is not UTF-8; "" if none is told."""
+    """Return Python's name of the encoding of `data`, which is not UTF-8; "" if none fits."""
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
-    told = (
+    fitting = (
         codec
         for codec, script in _encodings()
         if script.is_of(lines[:JUDGED_BYTES].decode(codec, "replace"))
     )
-    return next(told, "")
+    return next(fitting, "")

@@ -308,8 +308,10 @@ class Reranker(OnDemand[OnnxModel]):
         """
         asked = question[:MAX_CHARACTERS]
         with self._gate.query():
-            told = self._pool.map(lambda text: self._score_of(asked, text[:MAX_CHARACTERS]), texts)
-            return list(told)
+            scores = self._pool.map(
+                lambda text: self._score_of(asked, text[:MAX_CHARACTERS]), texts
+            )
+            return list(scores)
 
     def _score(self, question: str, text: str) -> float:
         return _judge(self.load(), question, text)

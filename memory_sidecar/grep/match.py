@@ -88,7 +88,7 @@ class _Matcher:
                     yield from self._sibling_runs(list(children_of(parent)))
             return
         for node in nodes:
-            bound = self.part(anchor, (node, anchor.field), {})
+            bound = self.match_part(anchor, (node, anchor.field), {})
             if bound is not None:
                 yield _found([node], self._head(anchor, node), bound)
 
@@ -96,7 +96,7 @@ class _Matcher:
         """Return where the first child begins that the pattern mentions."""
         if isinstance(part, Branch) and part.parts:
             for child in children_of(node):
-                if self.part(part.parts[0], child, {}) is not None:
+                if self.match_part(part.parts[0], child, {}) is not None:
                     return child[0].start_byte
         return node.start_byte
 
@@ -107,7 +107,7 @@ class _Matcher:
         start = 0
         while start < len(children):
             end = None
-            if self.part(parts[0], children[start], {}) is not None:
+            if self.match_part(parts[0], children[start], {}) is not None:
                 end = run.match(start, {})
             if end is None:
                 start += 1
@@ -122,7 +122,7 @@ class _Matcher:
             self.data[node.start_byte : node.end_byte]
         )
 
-    def part(self, part: Part, child: Child, bound: Bound) -> Bound | None:
+    def match_part(self, part: Part, child: Child, bound: Bound) -> Bound | None:
         """Match `child` as `part`; return `bound` with its holes, `None` if it does not match."""
         node, field = child
         if part.field != field:
@@ -142,7 +142,7 @@ class _Matcher:
             end = _Run(self, part.parts, children, to_the_end=True).match(0, bound)
             return end[1] if end and not has_own_text(node, self.data) else None
         inner = without_optional(node)
-        return None if inner is None else self.part(part, (inner, field), bound)
+        return None if inner is None else self.match_part(part, (inner, field), bound)
 
     def bind(self, hole: Hole, taken: TakenNodes, bound: Bound) -> Bound | None:
         """Return `bound` with `taken` for `hole`, or `None` if its name is bound to other text."""
@@ -228,7 +228,7 @@ class _Run:
                 if at == len(self._children):
                     return None
                 child, at = self._children[at], at + 1
-                more = self._matcher.part(part, child, bound)
+                more = self._matcher.match_part(part, child, bound)
                 # If only optional children lie between two equal tokens, the first is as good.
                 if not is_optional(child) or (more is not None and isinstance(part, Leaf)):
                     break

@@ -106,7 +106,7 @@ class QuestionEmbedder:
     def by_model(
         self,
         connection: Connection,
-        asked: VectorCounts,
+        counts: VectorCounts,
         reporter: Reporter,
         mode: SearchMode,
         *,
@@ -114,7 +114,7 @@ class QuestionEmbedder:
         static: EmbedQuery | None = None,
         whose: str = "",
     ) -> EmbedQuery | None:
-        """Return a function that embeds a question for comparison with the rows counted in `asked`.
+        """Return a function that embeds a question to compare it with the rows counted in `counts`.
 
         Returns None, with a notice, if there is no vector to compare with; for the main rows of a
         search by vector alone, raises ModelError or NoIndex instead. Notices name the agent `whose`
@@ -124,22 +124,22 @@ class QuestionEmbedder:
         is_alone = mode is SearchMode.VECTOR
         required = is_alone and is_main
         meanwhile = "by keyword and static vectors" if static else "by keyword alone"
-        if not asked.rows and not required:
+        if not counts.rows and not required:
             return None
         try:
-            embedder = self._embedder_for(connection, asked)
+            embedder = self._embedder_for(connection, counts)
         except (ModelError, NoIndex) as error:
             if required:
                 raise
             outcome = "leaving out what has no vector" if is_alone else f"ranking {meanwhile}"
             reporter.notice(f"{outcome}: {error.with_hint}")
             return None
-        if not asked.pending:
+        if not counts.pending:
             return embedder.embed_query
         outcome = "leaving out the others" if is_alone else f"ranking the others {meanwhile}"
         vectors = f"vectors of agent {whose}" if whose else "vectors"
-        reporter.notice(f"{vectors} {asked.percent} % done: {outcome}")
-        if asked.pending < asked.rows:
+        reporter.notice(f"{vectors} {counts.percent} % done: {outcome}")
+        if counts.pending < counts.rows:
             return embedder.embed_query
         if required:
             raise NoIndex(
@@ -156,10 +156,10 @@ class QuestionEmbedder:
             return None
         return lambda text: static.embed([text])[0]
 
-    def _embedder_for(self, connection: Connection, asked: VectorCounts) -> Embedder:
+    def _embedder_for(self, connection: Connection, counts: VectorCounts) -> Embedder:
         """Return the loaded model. Raises ModelError, and NoIndex for vectors of another model."""
         embedder = self._models.embedder
-        if asked.rows > asked.pending:
+        if counts.rows > counts.pending:
             if read_identity(connection, "model") != embedder.files.sha256:
                 raise NoIndex(
                     "vectors are of another model", hint=f"`{self._remedy}` makes new ones"

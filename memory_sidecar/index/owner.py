@@ -252,13 +252,13 @@ class Owner(Generic[S]):
             reporter.progress("files", done, total)
             self.loop.share_progress("files", done, total)
 
-        around = self._under_way.get(source.name)
-        if around is not None and around.serves(source):
-            return pass_over(around, scope, progress, reporter.notice)
-        if around is not None:  # has another root or other excludes, and ends right after this one
-            around.stop()
+        running = self._under_way.get(source.name)
+        if running is not None and running.serves(source):
+            return pass_over(running, scope, progress, reporter.notice)
+        if running is not None:  # has another root or other excludes, and ends right after this one
+            running.stop()
             with suppress(Exception):  # its state may have been deleted while it was open
-                around.close()
+                running.close()
         self._require_registered(source)
         applier = self._make_applier(source)
         with self._state:
