@@ -32,13 +32,13 @@ class Check:
 def check_data_dir(root: Path) -> Check:
     """Check that `root` can be read and written."""
     check = "data directory"
-    there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows, no drive Z:
+    there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows without Z:
     if not there.is_dir():
         return Check(check, False, f"{there} is no folder", "name another with --data-dir")
     if is_full(there):
         return Check(check, False, f"no room left to write {there}", "free some space")
     try:
-        with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` knows of no failed disk
+        with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` misses a failed disk
             file.write(b"0")
     except OSError as error:
         hint = "what is there is found: check its permissions, or name another with --data-dir"

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memory_sidecar.team.link import TeamLink
 
 
-PATH_STARTS = (".", "/", "~", "\\")  # of a project that is named by its folder
+PATH_STARTS = (".", "/", "~", "\\")  # a project that begins so is named by its folder
 
 
 class Services:
@@ -107,9 +107,9 @@ class Services:
         return ""
 
     def project_named(self, given: str, path_of: Callable[[str], Path]) -> str:
-        """Return the name of the project `given`, by its name or by its folder: `path_of(given)`.
+        """Return the name of the project `given` by its name, or by its folder, `path_of(given)`.
 
-        A folder in no source names itself.
+        If no source contains the folder, the project is called like the folder.
         """
         if not given.startswith(PATH_STARTS):
             return given.rstrip("/")
@@ -284,7 +284,7 @@ class Services:
         return self._agents[paths]
 
     def unload(self, *, unused_for_s: float) -> bool:
-        """Free the model and the vectors if no call used them for that long; return if it did."""
+        """Free the model and the vectors if unused for that long; return whether they were."""
         if not self.models.unload(unused_for_s=unused_for_s):
             return False
         with self._lock:

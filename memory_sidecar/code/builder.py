@@ -77,7 +77,7 @@ class SharedSource(Protocol):
         """Count the team's chunks of a file, and its vectors. Raises DatabaseError and NoIndex."""
 
     def catch_up(self, store: CodeStore) -> None:
-        """Write to the team what failed before, if this machine indexes for it."""
+        """Write to the team what could not be written before, if this machine indexes for it."""
 
     @property
     def problem(self) -> str:
@@ -205,7 +205,7 @@ class CodeBuilder:
         return track_with_team(document, theirs.get(file.path, ""), self.shared.generation)
 
     def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
-        # The scan compares file sizes; how large a notebook's text is shows when it is read.
+        # The scan compares file sizes; only reading a notebook shows how large its text is.
         limit = self._max_file_bytes
         outdated = [
             path
@@ -240,7 +240,7 @@ def _is_cut_to(limit: int, entry: ManifestEntry) -> bool:
 
 
 def _own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
-    """Return globs for `own` files below `root`: indexing them would change them, without end."""
+    """Return globs for `own` files below `root`: indexing them would change them, and never end."""
     real = [Path(real_path(path)) for path in own]
     inside = [path.relative_to(root) for path in real if root in path.parents]
     return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)

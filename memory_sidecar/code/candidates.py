@@ -58,7 +58,7 @@ class _Family:
     """The definitions of a name in one source and one family of languages."""
 
     shared: tuple[Defined, ...]  # that all files see
-    local: Mapping[int, Sequence[Defined]]  # by file: those that it alone sees
+    local: Mapping[int, Sequence[Defined]]  # by file: those that only this file sees
     fields: frozenset[str | int]  # the owners of the fields among them, and the ids of their files
 
 

@@ -55,19 +55,19 @@ Commit = dict[str, Any]
 class Read:
     """The commits of a repository that were read."""
 
-    newest: Sequence[str]  # ids of the newest commits, without those there was no time for
+    newest: Sequence[str]  # ids of the newest commits, without those for which there was no time
     unknown: Sequence[Commit]  # those of them that were not `known`
     is_complete: bool  # whether there was time for all
-    has_failed: bool = False  # nothing was read, and another try would hardly change that now
+    has_failed: bool = False  # nothing was read, and trying again at once would hardly help
 
 
 NONE_READ: Final = Read((), (), is_complete=True)
 
 
 def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
-    """Read the newest commits of `repository` that are not `known`, by id.
+    """Read the newest commits of `repository` whose ids are not in `known`.
 
-    Returns the `known` ones alone if it fails, or takes too long; `None` if no process can be
+    Returns only the `known` ones if that fails or takes too long; `None` if no process can be
     started.
     """
     asked = json.dumps(
@@ -137,12 +137,12 @@ def _open_objects(folder: str) -> pygit2.Repository:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What is needed of a commit as it is stored."""
+    """The parts of a stored commit that are needed."""
 
     sha: str
     tree: str
     parents: Sequence[str]
-    time_s: int  # 0 if it is none
+    time_s: int  # 0 if the commit has no valid one
     message: str
 
 
@@ -171,12 +171,12 @@ def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[_Store
                 add(parent)
 
 
-@lru_cache(maxsize=1000)  # asked for as a parent, as the next one, and for what a child changed
+@lru_cache(maxsize=1000)  # a commit is read as a parent, as the next one, and for a child's diff
 def _commit(repository: pygit2.Repository, sha: str) -> _Stored | None:
     """Return a commit; `None` if it cannot be read.
 
-    libgit2's own parser refuses an author without an address and a time beyond 2⁶³, which git
-    reads: all commits before such a one would be missing, too.
+    libgit2's own parser refuses an author without an address, and a time beyond 2⁶³, both of which
+    git reads: all commits before such a commit would be missing, too.
     """
     import pygit2
 

@@ -145,8 +145,8 @@ def _left_out(meant: Iterable[NamedPath]) -> str:
 def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> NamedPath | None:
     """Return the only one of `files` whose path ends with that of one of `meant`.
 
-    In the likeliest source, that of `meant[0]`, a file need only be the only one of that source.
-    `None` if there are none or several.
+    If the likeliest source, that of `meant[0]`, has any such file, only that source counts. `None`
+    if there are none or several.
     """
     by_ending = {(each.source.name, f"/{_normalized(each.path)}"): each for each in meant}
     found: list[NamedPath] = []

@@ -194,7 +194,10 @@ def _by_line(rows: Sequence[R]) -> Mapping[int, Sequence[R]]:
 
 
 def _around(lines: range, by_line: Mapping[int, Sequence[R]]) -> list[R]:
-    """Return the definitions that `lines` touch; a class only if its head or no member is one."""
+    """Return the definitions that `lines` touch.
+
+    A class counts only if `lines` touch its head, or none of its members.
+    """
     touched = list(dict.fromkeys(row for line in lines for row in by_line.get(line, ())))
     inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]

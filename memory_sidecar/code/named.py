@@ -112,7 +112,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
     symbols = asked.symbols if is_about_name else ()
-    of_bases = names.is_single_word or not question.message  # values of a message mean no base's
+    of_bases = names.is_single_word or not question.message  # else inherited ones do not count
     places = (
         place for name in symbols for place in rows.defined_names.places_of(name, of_bases=of_bases)
     )

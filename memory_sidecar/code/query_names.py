@@ -36,7 +36,7 @@ MAX_SPELLED = 4  # words of a name that is written apart
 _NAME = re.compile(
     rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
 )
-_AROUND_NAME = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # when the query is a name
+_AROUND_NAME = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # around a query that is a name
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z0-9]*")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
@@ -115,7 +115,7 @@ class QueryNames:
 
 
 def names_in(text: str) -> QueryNames:
-    """Find the names and paths in the text of a query, as far as it is looked for.
+    """Find the names and paths in the text of a query, up to MAX_QUERY_CHARACTERS.
 
     Its lines keep their order, except that tracebacks of Python and pytest are reversed: their
     innermost frame comes first, too.

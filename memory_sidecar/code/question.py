@@ -78,7 +78,7 @@ _LANGUAGE = re.compile(
     re.IGNORECASE,
 )
 
-# "default resolve timeout" asks for a value, and stands in comments about others.
+# "default resolve timeout" asks for a value, though comments on other values hold these words.
 _IS_NO_MESSAGE = re.compile(
     rf"{QUESTION_WORD.pattern}|\A(?-i:default) [\w -]*\Z", QUESTION_WORD.flags
 )
@@ -190,7 +190,7 @@ class Question:
         return bits
 
     def name_shares(self, names: Sequence[int]) -> list[float]:
-        """Return, for the `name_bits` of each candidate file, the share of `words` that they are.
+        """Return, for the `name_bits` of each candidate file, the share of `words` that is set.
 
         A word that `count` > COMMON_NAMES of the files match counts COMMON_NAMES / `count`.
         """

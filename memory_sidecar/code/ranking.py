@@ -59,14 +59,14 @@ from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, satu
 DEFINED_WEIGHT = 0.1
 FILE_WORDS_WEIGHT = 0.15
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
-FILE_CHUNKS = 2  # that many next ones; more favour large files, which touch everything
+FILE_CHUNKS = 2  # how many next ones; more would favour large files, which touch everything
 COMMON_WORDS_RANK = 60  # the keyword share at this rank, without asides, is the common level
 COMMON_WORDS_RANK_OF_LANGUAGE = 12  # where the question names a programming language
 COMMON_RANK = 30  # the relevance at this rank is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that the second chunk of a file keeps; third: squared
 FURTHER_CHUNKS = 3  # the highest power
 LEADING_LINES = 5  # chunks at lines named by the question that come before all others
-WEAK_BELOW = 0.58  # as .4 % of the best hits of questions with an answer are, two thirds of others
+WEAK_BELOW = 0.58  # below are .4 % of best hits of questions with an answer, two thirds of others
 
 INNER_TEST_PENALTY = 0.1  # of a chunk in a module of tests beside the code
 STATIC_BESIDE = 0.2  # weight of the static cosine beside the model's
@@ -257,7 +257,7 @@ def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, I
 
 
 def _above_level(values: Scores, is_aside: Mask, rank: int) -> Scores:
-    """Return how far each of `values` exceeds the `rank`-th best of no asides, at least 0."""
+    """Return how far each of `values` exceeds the `rank`-th best of those in no aside, or 0."""
     shares = np.nan_to_num(values)
     descending = -np.sort(-shares[~is_aside])
     level = descending[rank - 1] if len(descending) >= rank else 0.0

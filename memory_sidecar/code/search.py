@@ -64,9 +64,9 @@ def search_code(
 ) -> list[CodeHit]:
     """Return the best of `rows` for `query`, best first.
 
-    `question` and the texts of `embeddings`, by the model: see `take_apart`. Without embeddings
-    there is no vector arm, without `embed_static`, which returns (256,), no static one. Keyword and
-    vector mode rank the text as it is by one arm alone.
+    `question`, and the texts whose `embeddings` the model makes, come from `take_apart`. Without
+    embeddings there is no vector arm, without `embed_static`, which returns (256,), no static one.
+    Keyword and vector mode rank the text as it is by one arm alone.
     """
     depth = max(DEPTH, query.top_k)
     if question is not None:
@@ -89,7 +89,8 @@ def search_code(
 def take_apart(query: CodeQuery, sources: Collection[str]) -> tuple[Question | None, Sequence[str]]:
     """Return the question of a hybrid `query`, asked of `sources`, and the texts for the model.
 
-    The mean of their vectors counts. Other queries are no questions: their text is used as it is.
+    The mean of the texts' vectors counts. In other modes there is no question, and the text is used
+    as it is.
     """
     if query.mode is SearchMode.HYBRID:
         question = Question.of(query.searched, sources)

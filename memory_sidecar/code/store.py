@@ -127,7 +127,7 @@ def _reusable_rows(write: Write, document: CodeDocument) -> dict[int, int]:
 
 
 def _move_rows(write: Write, chunks: Mapping[int, Chunk]) -> None:
-    """Update the lines of unchanged `chunks`, by row id. They count as written, like all."""
+    """Update the lines of unchanged `chunks`, by row id. They count as written, like all others."""
     places = [
         (chunk.location, chunk.start_line, chunk.end_line, write.now, row_id)
         for row_id, chunk in chunks.items()

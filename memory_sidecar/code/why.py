@@ -57,7 +57,7 @@ def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
 
 
 def project_around(folder: Path) -> Path:
-    """Return the top of the repository around `folder`; `folder` if that is none or holds home."""
+    """Return the top of the repository around `folder`, or `folder` if none is or it holds home."""
     top = repository_top(folder)
     return folder if top is None or _holds_home(top) else top
 

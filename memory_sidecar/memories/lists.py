@@ -287,7 +287,8 @@ _OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
 def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:
     """Read the targets of the memories `keys`, by key and relation.
 
-    In place of a successor that is gone, as after a rename, it is the one that says it supersedes.
+    A successor that is gone, as after a rename, is replaced by one that says it supersedes the
+    memory.
     """
     named: dict[int, dict[str, list[str]]] = defaultdict(dict)
     rows = connection.execute(

@@ -180,7 +180,7 @@ def list_projects(connection: Connection) -> list[str]:
 
 
 def note_unknown_values(ask_each: AskEach, wanted: MemoryFilter, reporter: Reporter) -> None:
-    """Tell by a notice of each value in `wanted` that no memory has, of the databases asked."""
+    """Give notice of each property in `wanted` whose values no memory of the databases has."""
     for has, values, list_known, fold in (
         ("is in the category", (wanted.category,), list_used_categories, folded),
         ("has the tag", wanted.tags, list_tags, str),

@@ -83,10 +83,10 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found, best first, with a few hits more than are wanted: some may yet rise."""
+    """The hits of one search, best first, with a few to spare, since reranking may lift some."""
 
     hits: list[RankedMemory]
-    question: str = ""  # what a cross-encoder reads with them; "" where it is not to judge
+    question: str = ""  # what a cross-encoder reads with them; "" if none is to judge them
 
 
 def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
@@ -111,10 +111,10 @@ def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searche
 def best_hits(
     query: MemoryQuery, searched: Sequence[Searched], judge: Judge | None
 ) -> list[RankedMemory]:
-    """Merge what was `searched` for `query`, since a score means the same everywhere; best first.
+    """Merge the hits of all `searched` for `query`, best first: a score means the same in each.
 
-    `judge`, a cross-encoder, reorders the best hits by the question of the search that has the
-    first. What is below `min_score` or beyond `top_k` and `max_tokens` is left out.
+    `judge`, a cross-encoder, reorders the best hits by the question of the search that found the
+    first. Hits below `min_score` or beyond `top_k` and `max_tokens` are left out.
     """
     found = sorted((each for each in searched if each.hits), key=lambda f: _place_of(f.hits[0]))
     hits = sorted((hit for each in found for hit in each.hits), key=_place_of)
@@ -125,7 +125,7 @@ def best_hits(
 
 
 def _place_of(hit: RankedMemory) -> tuple[float, bool, str, str]:
-    """Return what sorts hits, the best first."""
+    """Return the sort key of hits, best first."""
     return -hit.score, hit.memory.is_outdated, hit.memory.agent, hit.memory.path
 
 
@@ -251,7 +251,7 @@ class _Search:
     def _score_memories(
         self, chunks: ScoredRows, places: Sequence[ChunkPlace], named: Collection[int]
     ) -> ScoredRows:
-        """Return the scores of memories by `chunks`, the best of each, which lie at `places`."""
+        """Return the scores of memories, given the best chunk of each and the place of that."""
         wanted, prefers = self.query.filter, self.query.prefers
         outdated = {standing_of(each.lower()) for each in wanted.statuses} - {Standing.ACTIVE}
         is_asked_for = wanted.with_expired or wanted.with_superseded or outdated

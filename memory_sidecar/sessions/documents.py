@@ -117,9 +117,9 @@ class Completed:
 
 
 def parse_session_address(text: str) -> tuple[str, int]:
-    """Return the session's id and the message's number, from 0, in an address of hits and memories.
+    """Parse the address by which hits and memories name a session: its id, and a message's number.
 
-    That is an id, perhaps behind `session:`, perhaps followed by `#` and the number of a message.
+    The id may stand behind `session:`, and before `#` and the number, which is 0 by default.
     """
     session_id, sign, sequence = text.removeprefix(EVIDENCE_PREFIX).partition("#")
     if sign and not _SEQUENCE.fullmatch(sequence):

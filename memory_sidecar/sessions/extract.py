@@ -112,7 +112,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _sentences(session: Session) -> dict[str, _Cue | None]:
-    """Return the distinct sentences of the messages, without code and small talk, each with cue."""
+    """Return the messages' distinct sentences, without code and small talk, each with its cue."""
     found: dict[str, tuple[str, _Cue | None]] = {}
     for message in session.messages:
         if message.role is Role.SYSTEM:

@@ -21,7 +21,7 @@ _IDENTIFYING = ("role", "content", "code")
 
 
 def merge_documents(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `document`, a later version of the session, into `known`: lists merge, else it wins."""
+    """Merge the later `document` of a session into the `known` one: it wins, but lists merge."""
     new = {key: value for key, value in document.items() if value is not None}
     before, now = known.get("metadata"), new.get("metadata")
     if isinstance(before, dict) and isinstance(now, dict):

@@ -40,7 +40,7 @@ COMMON_RANK = 50  # the row whose relevance is the common level
 LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
 LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
 MAX_EQUAL = 2000  # last rows of equal score, as for a query that is only a prefix
-WEAK_BELOW = 0.53  # as under 2 % of the best hits of questions with an answer are, most of others
+WEAK_BELOW = 0.53  # below are under 2 % of best hits of questions with an answer, most of others
 CANDIDATES = 200  # best rows whose average cosine is assumed for a row without a vector
 
 

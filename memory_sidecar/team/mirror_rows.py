@@ -18,7 +18,7 @@ _OWN: Final = (
     "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE session_user END"
     " AND agent = %(agent)s"
 )
-_HASH: Final = "left(mirrored.hash, 64)"  # ours is shorter; another role may have written any
+_HASH: Final = "left(mirrored.hash, 64)"  # ours are shorter; another role may write longer ones
 _HEADS = (
     f"SELECT path, {_HASH}, written_by, (extract(epoch FROM written_at) * 1000)::bigint"
     f" FROM mirrored WHERE {_OWN} AND "

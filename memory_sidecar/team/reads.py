@@ -61,7 +61,7 @@ class ParallelReads:
     first: ReadTransaction
     state: Question  # a query whose rows change with each commit
     seen: list[Any]  # its rows as `first` sees them
-    share: float  # of the rows of a graph, about how many satisfy the search
+    share: float  # about what share of a graph's rows satisfies the search
 
     def ask(self, query: str, values: Mapping[str, Any]) -> list[Any]:
         """Run a query for the nearest rows: as many as its value `depth` says, or all there are.
