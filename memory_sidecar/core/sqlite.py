@@ -184,12 +184,12 @@ def _write_ahead(connection: apsw.Connection) -> None:
     """
     if connection.readonly("main"):  # as SQLite silently opens what cannot be written
         raise apsw.ReadOnlyError("it can only be read")
-    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    until_s = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:
             connection.pragma("journal_mode", "wal")
         except apsw.BusyError:
-            if time.monotonic() > deadline:
+            if time.monotonic() > until_s:
                 raise
             time.sleep(_RETRY_S)
         else:

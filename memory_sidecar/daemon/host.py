@@ -22,7 +22,7 @@ from memory_sidecar import __version__
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.daemon import systemd
-from memory_sidecar.daemon.address import read_announcement, state_file
+from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.log import route_standard_streams
@@ -60,10 +60,7 @@ def host(
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
     crashes = CrashLog(Path(data_dir, "state"), "requests")
-    try:
-        listener.announce(data_dir)
-    except OSError as error:
-        _log.warning("the address cannot be written: %s", error)
+    listener.announce(data_dir)
     _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
     if crashes.suspects:
         _log.warning("the last daemon died while it answered %d requests", crashes.suspects)
@@ -112,15 +109,12 @@ class _Life:
         return server.is_handing_over
 
     async def _stay_found(self, server: Server) -> None:
-        """Announce the address again if it is lost: removed, replaced, or never written.
+        """Keep the address announced, however it was lost: removed, replaced, or never written.
 
         Stops the server once its folder or socket is removed, even if no client connects.
         """
-        announced = self.listener.address, os.getpid()
         while server.check_place():
-            with suppress(OSError):
-                if read_announcement(self.data_dir) != announced:
-                    self.listener.announce(self.data_dir)
+            self.listener.announce(self.data_dir)
             await asyncio.sleep(IN_PLACE_CHECK_S)
 
     def _finish(self, starting: threading.Thread) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from memory_sidecar import __version__
 from memory_sidecar.core.errors import DaemonUnreachable
-from memory_sidecar.daemon.address import is_private, socket_paths, state_file
+from memory_sidecar.daemon.address import is_private, read_announcement, socket_paths, state_file
 from memory_sidecar.daemon.lock import is_gone
 from memory_sidecar.daemon.systemd import passed_socket
 
@@ -71,18 +71,21 @@ class Listener:
             return not is_gone(error)
 
     def announce(self, data_dir: str) -> None:
-        """Write the address where clients look first. Raises OSError.
+        """Write the address where clients look first, unless it is there.
 
-        Without it, a client with the same environment still finds a Unix socket.
+        Where it cannot be written, a client with the same environment still finds a Unix socket.
         """
+        if read_announcement(data_dir) == (self.address, os.getpid()):
+            return
         path = Path(state_file(data_dir, "daemon.json"))
         new = path.with_suffix(".new")
         content = {"address": self.address, "pid": os.getpid(), "version": __version__}
-        new.unlink(missing_ok=True)
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-        new.replace(path)
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(fd, "w", encoding="utf-8") as file:
+                json.dump(content, file)
+            new.replace(path)
 
     def retract(self, data_dir: str) -> None:
         """Remove the socket and the address, while the lock is still held."""

@@ -249,20 +249,20 @@ def end_daemon(
     With `which`, ends only the daemon of that link: another client may have started a new one.
     Raises DaemonUnreachable if the daemon can neither be asked nor killed.
     """
-    deadline = time.monotonic() + END_TIMEOUT_S
+    until_s = time.monotonic() + END_TIMEOUT_S
     lock = state_file(data_dir, "daemon.lock")
     running = find_holder(lock)
     if which is not None and (running is None or running.pid != which.pid):
-        _ask_to_end(which, deadline)  # it has released the lock, or never signed it
+        _ask_to_end(which, until_s)  # it has released the lock, or never signed it
         return Ended(which.pid)
-    while (left_s := deadline - time.monotonic()) > 0:
+    while (left_s := until_s - time.monotonic()) > 0:
         with suppress(DaemonUnreachable):  # it does not answer
             link = which or find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
             which = None
             if link is not None and running is not None and link.pid != running.pid:
                 link.close()  # that daemon is new: the old one has released its lock, and is ending
                 return Ended(running.pid)
-            if link is not None and _ask_to_end(link, deadline) and running is None:
+            if link is not None and _ask_to_end(link, until_s) and running is None:
                 return Ended(link.pid)
         if not (running.is_alive if running else is_locked(lock)):
             return Ended(running.pid) if running else None
@@ -273,12 +273,12 @@ def end_daemon(
     raise DaemonUnreachable(f"the daemon of {data_dir} still runs", hint=f"end {process}")
 
 
-def _ask_to_end(link: Link, deadline: float) -> bool:
+def _ask_to_end(link: Link, until_s: float) -> bool:
     """Ask the daemon to stop; returns whether it hung up, which it does when all is released."""
     try:
         link.set_timeout(_ANSWER_S)
         link.send({"type": "stop"})
-        while (left_s := deadline - time.monotonic()) > 0:
+        while (left_s := until_s - time.monotonic()) > 0:
             link.set_timeout(left_s)
             if link.receive() is None:
                 return True

@@ -7,7 +7,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -178,8 +177,7 @@ def test_address_file_that_is_no_file_of_ours_is_replaced(data_dir, environ, tmp
             pytest.skip("only root can make a file of another user")
     assert read_address(data_dir) is None
     listener = Listener.open(data_dir, environ)
-    with suppress(IsADirectoryError):
-        listener.announce(data_dir)
+    listener.announce(data_dir)
     listener.socket.close()
     assert next(known_addresses(data_dir, environ)) == listener.address
     assert precious.read_text() == '{"address": "unix:/x"}'
