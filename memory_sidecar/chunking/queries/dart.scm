@@ -1,4 +1,4 @@
-; Dart. The body of a function is no part of it to the grammar, but follows it.
+; Dart. To the grammar, the body of a function follows the function, and is no part of it.
 (class_definition name: (identifier) @name body: (_) @body) @definition
 (mixin_declaration (identifier) @name (class_body) @body) @definition
 (extension_declaration name: (identifier) @name body: (_) @body) @definition

@@ -1,4 +1,4 @@
-; Python. Decorators are calls. Of a union of more than six names the first ones are `other`.
+; Python. Decorators are calls. In a union of more than six names, the first ones are `other`.
 (identifier) @other
 (call function: [(identifier) @call (attribute attribute: (identifier) @call)])
 (decorator [(identifier) @call (attribute attribute: (identifier) @call)])
