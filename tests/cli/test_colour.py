@@ -48,6 +48,14 @@ def test_caller_decides(environ, is_terminal, is_coloured, tmp_path):
     assert (call.line(title("cart.py")) != "cart.py") == is_coloured
 
 
+def test_code_has_no_colour_that_is_unreadable_on_white(tmp_path):
+    call = printing(tmp_path, {}, is_terminal=True)
+    code = ["class Cart:", "    def price(self): return len(self)"]
+    drawn = "".join(_highlight(call, "python", code, Excerpt(0, tuple(code)), frozenset()))
+    assert "\x1b[94m" in drawn
+    assert all(f"\x1b[{pale}m" not in drawn for pale in (92, 96))
+
+
 def test_what_takes_a_lexer_long_has_no_colours(tmp_path):
     call = printing(tmp_path, {}, is_terminal=True)
     code = ['x = "' + '"\\' * 10_000]  # 7 s
