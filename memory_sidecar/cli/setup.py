@@ -145,6 +145,14 @@ def _step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Style
     in_order = sorted(steps, key=lambda step: NAMES.index(step.agent))  # undoing mixes them
     for agent, of_agent in groupby(in_order, key=lambda step: step.agent):
         yield title(agent)
-        for step in of_agent:
-            outcome = step.outcome.describe(step.reason, is_done=is_done)
-            yield f"  {outcome}: {step.what}  {step.path}"
+        for (outcome, reason, kind, place), alike in groupby(of_agent, key=_of_one_line):
+            names = [step.what.removeprefix(f"{kind} ") for step in alike]
+            what = f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+            yield f"  {outcome.describe(reason, is_done=is_done)}: {what}  {place}"
+
+
+def _of_one_line(step: Step) -> tuple[StepOutcome, str, str, str]:
+    """Return what the steps that are shown in one line have in common: skills, or hooks."""
+    kind = step.what.partition(" ")[0]
+    place = str(Path(step.path).parents[1]) if kind == "skill" else step.path
+    return step.outcome, step.reason, kind, place

@@ -21,6 +21,17 @@ def test_all_that_an_agent_starts_uses_the_data_directory_of_who_set_it_up(tmp_p
     assert all(f"--data-dir {data_dir}" in command for command in commands)
 
 
+def test_what_an_agent_is_given_is_listed_in_three_lines(tmp_path):
+    done = run_here("setup", "claude", "--dry-run", environ={"HOME": str(tmp_path)}, cwd=tmp_path)
+    agent, server, hooks, skills, last = done.out.splitlines()
+    assert (agent, last) == ("claude", "nothing was written; --yes writes it")
+    assert server == f"  to be added: MCP server  {tmp_path}/.claude.json"
+    names = "SessionStart, PostToolUse, SessionEnd"
+    assert hooks == f"  to be added: hooks {names}  {tmp_path}/.claude/settings.json"
+    assert skills.startswith("  to be added: skills embedding, ")
+    assert skills.endswith(f"  {tmp_path}/.claude/skills")
+
+
 def test_undoing_names_each_agent_once_and_then_forgets_what_the_user_removed(tmp_path):
     def setup(*words):
         done = run_here("setup", *words, "--yes", environ={"HOME": str(tmp_path)}, cwd=tmp_path)
