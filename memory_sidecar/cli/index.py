@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 import click
 
@@ -66,8 +68,9 @@ def index(
     """
     call.reporter.progress("looking", 0, 0)
     require_kind(paths, branch=branch, force=force)
+    known = call.codebase.registry.all()
     if not paths:
-        fetch_clones(call, call.codebase.registry.all())
+        fetch_clones(call, known)
     report = call.codebase.index(
         [
             add_clone(call, GitAddress(path, branch), excludes=excludes).root
@@ -81,7 +84,21 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
+    _notice_moved(call, known, report)
     return show_report(call, report)
+
+
+def _notice_moved(call: Call, known: Sequence[Source], report: IndexReport) -> None:
+    """Name the only one of the `known` sources whose folder is gone: the new one may be that."""
+    gone = [each.name for each in known if not os.path.lexists(each.root)]
+    wanted = set(report.sources) - {each.name for each in known}
+    new = [each for each in call.codebase.registry.all() if each.name in wanted]
+    if len(gone) == len(new) == 1:
+        old, there = quote(gone[0]), quote(str(new[0].root))
+        call.reporter.notice(
+            f"{gone[0]} is gone: if it was moved here, `memory-sidecar source remove {new[0].name}`"
+            f" and `memory-sidecar source move {old} {there}` keep its name, for its memories, too"
+        )
 
 
 def show_report(call: Call, report: IndexReport) -> IndexReport:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -242,6 +244,16 @@ def test_a_file_in_an_encoding_of_its_language_is_found_by_its_words(served, pro
     assert (hit["filename"], hit["code"]) == ("sum.py", "# 计算所有订单的总额")
     told = served("why", project / "sum.py", "--json").json
     assert (told["fate"], told["reason"]) == ("indexed", "as gb18030, since it is not UTF-8")
+
+
+def test_indexing_a_moved_source_again_tells_how_to_keep_its_name(served, project, tmp_path):
+    assert "is gone" not in served("index", project, "--wait", "keyword").err
+    there = Path(shutil.move(project, tmp_path / "its new place"))
+    told = served("index", there, "--wait", "keyword").err
+    commands = re.findall("`memory-sidecar ([^`]*)`", told)
+    assert [served(*shlex.split(command)).status for command in commands] == [0, 0]
+    assert served("source", "list", "--json").json[0]["name"] == "project"
+    assert "is gone" not in served("index", there, "--wait", "keyword").err
 
 
 @pytest.mark.parametrize("asked", ["doctor", "why project/shop/cart.py", "reindex --all"])
