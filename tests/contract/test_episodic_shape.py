@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -153,26 +153,30 @@ def test_wrong_usage_is_status_2(run, arguments):
     assert (done.status, done.error["code"]) == (2, "usage")
 
 
-def test_with_memvid_the_file_is_written_too(sidecar, journal, memvid_environ, run):  # noqa: F811
-    path = {"PATH": memvid_environ["PATH"]}
-    done = sidecar("episodic-put", "one lock\n\nfor tokens", "--file", journal, **path)
+@pytest.fixture
+def run_memvid(run, memvid_environ):  # noqa: F811
+    """As `run`, with memvid on the PATH."""
+    return partial(run, environ=run.keywords["environ"] | memvid_environ)
+
+
+def test_with_memvid_the_file_is_written_too(run_memvid, journal):
+    done = run_memvid("episodic-put", "one lock\n\nfor tokens", "--file", journal)
     if done.json["memvid"] == "failed":
         pytest.skip("memvid took longer than a host waits")
     assert (done.json["memvid"], done.err) == ("written", "")
     assert journal.stat().st_size > 0
-    again = sidecar("episodic-put", "one lock\n\nfor tokens", "--file", journal, **path)
+    again = run_memvid("episodic-put", "one lock\n\nfor tokens", "--file", journal)
     assert again.json["memvid"] == "has it already"
-    imported = sidecar(
-        "session", "import", journal, "--agent", "architect", "--json", **(os.environ | path)
-    )
+    imported = run_memvid("session", "import", journal, "--agent", "architect", "--json")
     (session,) = imported.json["sessions"]
     assert (session["session_id"], session["changed"]) == (done.json["session_id"], False)
-    other = sidecar("session", "import", journal, "--agent", "other", "--json", **path)
+    other = run_memvid("session", "import", journal, "--agent", "other", "--json")
     assert other.json["sessions"][0]["created"] is True
 
 
 def test_of_several_puts_at_once_the_file_has_each_that_was_written(
     sidecar,
+    run_memvid,
     journal,
     memvid_environ,  # noqa: F811
 ):
@@ -183,27 +187,26 @@ def test_of_several_puts_at_once_the_file_has_each_that_was_written(
         put = sidecar("episodic-put", f"lock {number} for tokens", "--file", journal, **path)
         return str(put.json["memvid"])
 
-    with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(put, range(4)))
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(put, range(2)))
     if "written" not in outcomes:
         pytest.skip("memvid took longer than a host waits")
-    found = sidecar("session", "import", journal, "--agent", "other", "--json", **path)
+    found = run_memvid("session", "import", journal, "--agent", "other", "--json")
     assert len(found.json["sessions"]) >= outcomes.count("written")
 
 
-def test_a_file_that_is_there_already_is_imported_once(sidecar, tmp_path, memvid_environ, data_dir):  # noqa: F811
-    path = {"PATH": memvid_environ["PATH"]}
+def test_a_file_that_is_there_already_is_imported_once(run_memvid, tmp_path, data_dir):
     there = tmp_path / "elsewhere" / "builder.mv2"
-    put = sidecar("episodic-put", "one lock for all tokens", "--file", there, **path)
+    put = run_memvid("episodic-put", "one lock for all tokens", "--file", there)
     if put.json["memvid"] == "failed":
         pytest.skip("memvid took longer than a host waits")
     journal = data_dir / "builder.mv2"
     data_dir.mkdir(exist_ok=True)
     there.rename(journal)
-    first = sidecar("episodic-search", "lock", "--file", journal, **path)
+    first = run_memvid("episodic-search", "lock", "--file", journal)
     assert [hit["text"] for hit in first.json["hits"]] == ["one lock for all tokens"]
     assert "note: imported builder.mv2: 1 of 1 entries are new\n" in first.err
-    again = sidecar("episodic-search", "lock", "--file", journal, **path)
+    again = run_memvid("episodic-search", "lock", "--file", journal)
     assert (again.json, again.err) == (first.json, "")
 
 
