@@ -6,11 +6,11 @@
 Vendored, generated and data files are not shown and their uses do not count, unless the map starts
 from such a file. A use counts less if many files, these included, define its name, and if the
 definition is in a test or an example or looks private. A method counts as used only by files that
-name its class or object; what a JavaScript module exports, only by files that import it; a function
-only where it stands bare or behind the name of its file; a function inside another, by no other
-file. For a question, the files that answer it also lead to what they define themselves. In a map
-from a file or a question, what all files lead to ranks below what the starting files lead to, and
-the number of users does not count.
+name its class or object; a top-level name of a JavaScript module, only by files that import it; a
+function, only where it stands bare or behind the name of its file; a function inside another, by no
+other file. For a question, the files that answer it also lead to what they define themselves. In a
+map from a file or a question, what all files lead to ranks below what the starting files lead to,
+and the number of users does not count.
 """
 
 from __future__ import annotations

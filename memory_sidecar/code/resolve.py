@@ -319,7 +319,7 @@ class _Resolving:
         return Meaning(self._members or tuple(others))
 
     def _is_shared(self, defined: Defined) -> bool:
-        """Whether other files see it in its owner: `console.log = …` of JavaScript is local."""
+        """Whether this file has it, too: another JavaScript file's `console.log = …` is its own."""
         is_own = defined.at.id == self._at.id or not self._scoping.untyped_objects
         return is_own or bool(self._graph.kind_around(defined))
 

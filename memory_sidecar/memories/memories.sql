@@ -49,13 +49,13 @@ CREATE INDEX memories_by_declared_id ON memories (declared_id) WHERE declared_id
 CREATE INDEX memories_not_current ON memories (key) WHERE standing <> 'active' OR superseded;
 CREATE INDEX memories_broken ON memories (path) WHERE problem <> '';
 
--- Kept out of `memories`, so that going over all of these touches few pages.
+-- Kept out of `memories`, so that scanning that table touches few pages.
 CREATE TABLE memory_contents (
     memory  INTEGER PRIMARY KEY REFERENCES memories (key) ON DELETE CASCADE,
     content TEXT NOT NULL
 );
 
--- The tags again, to be found by: the JSON would have to be read row by row. One with a key, like
+-- The tags again, for lookups: the JSON would have to be read row by row. A tag with a key, like
 -- area:build, has a row for its key, area:, too.
 CREATE TABLE memory_tags (
     tag    TEXT NOT NULL,

@@ -41,8 +41,8 @@ CREATE TABLE messages (
 CREATE INDEX messages_by_session ON messages (session_id, sequence);
 CREATE INDEX messages_by_creation ON messages (created_at);
 
--- Every session has a row here, so that tier 1 finds it: one without a summary of its own is told
--- by its title or its first words, and made_by says so.
+-- Every session has a row here, so that tier 1 finds it: if it has no summary of its own, the row
+-- holds its title or its first words, and made_by says so.
 CREATE TABLE summaries (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id      INTEGER NOT NULL UNIQUE REFERENCES sessions (id) ON DELETE CASCADE,
@@ -84,9 +84,9 @@ CREATE INDEX code_snippets_by_session ON code_snippets (session_id);
 CREATE INDEX code_snippets_by_language ON code_snippets (language);
 CREATE INDEX code_snippets_by_creation ON code_snippets (created_at);
 
--- An update of a session that sets no time is one of now. Setting the time fires this again,
--- with another time than before: then it does nothing. The SQLite of a host may be too old to know
--- unixepoch('subsec'); 2440587.5 is the Julian day of 1970.
+-- An update of a session that does not set updated_at counts as made now. Setting it fires this
+-- trigger again, which then does nothing, because the time differs. The SQLite of a host may be too
+-- old to know unixepoch('subsec'); 2440587.5 is the Julian day of 1970.
 CREATE TRIGGER sessions_updated AFTER UPDATE ON sessions WHEN NEW.updated_at = OLD.updated_at BEGIN
     UPDATE sessions SET updated_at =
         max(OLD.updated_at + 1, CAST((julianday('now') - 2440587.5) * 86400000 AS INT))

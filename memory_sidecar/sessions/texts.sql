@@ -1,6 +1,6 @@
--- Prefix and phrase search in the texts of one table as they stand; made of this text for several.
--- External content, so the index is told what it had; the triggers make that part of every
--- transaction, cascades included.
+-- Prefix and phrase search in the texts of one table as they stand; a template for several tables.
+-- The content is external, so the index must be told what it held; the triggers do that within
+-- every transaction, cascades included.
 CREATE VIRTUAL TABLE {table}_fts USING fts5 (
     {columns},
     content = '{table}', content_rowid = 'id', tokenize = 'porter unicode61'

@@ -209,9 +209,9 @@ def _masked(
     """Return which of the team's files differ here; `theirs`: their fingerprints by path.
 
     They were changed, deleted or ignored here, or changed at the team since. The second result
-    counts the files that neither side has: the team had them when they were indexed here, and has
-    other versions now. Before the first scan has ended, a file without a local row does not count
-    as deleted.
+    counts the files that neither side has: the team had them when they were indexed here, and no
+    longer has that version. Before the first scan has ended, a file without a local row does not
+    count as deleted.
     """
     tracked: dict[str, str] = dict(
         local.execute("SELECT path, fingerprint FROM files WHERE source = ?", (source,))

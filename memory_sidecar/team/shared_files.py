@@ -127,7 +127,7 @@ class SearchScope:
     masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
     left_out: int  # chunks in the files that the filter leaves out
-    outdated: int  # files here that only the team had, of which it has other versions now
+    outdated: int  # files here that only the team had, and no longer has in that version
 
     @property
     def is_filtered(self) -> bool:
