@@ -38,7 +38,7 @@ _ASIDES = (
         re.compile(
             rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi|dox)$"
             r"|^(doc|manual|src/site|changelogs?|newsfragments|release[_-]?notes)/"
-            r"|(^|/)(docs|documentation|man)/",
+            r"|(^|/)(docs|documentation(-\w+)?|man)/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -60,7 +60,7 @@ _ASIDES = (
             r"|(^|/)translations/\w+_\w+\.ts$|(^|/)(?!(base|en)\.)[a-z-]{2,7}\.lproj/"
             r"|(bundle|labels|messages|strings)_(?!en)[a-z]{2}(_[a-z]{2})?\.properties$"
             r"|(^|/)values-[a-z]{2}(-r[a-z]{2})?/"
-            r"|\.xcodeproj/|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
+            r"|\.xcodeproj/|(^|/)api/[^/]+\.api$|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
             r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
             r"|Makefile\.in|ylwrap)$",
             re.IGNORECASE,
@@ -76,7 +76,7 @@ _ASIDES = (
         re.compile(
             r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party)/"
             r"|^(deps|extern(als?)?|subprojects)/|\.(freezed|g|mapper|mocks)\.dart$"
-            r"|\.min\.(?:[cm]?js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
+            r"|(^|/)priv/static/|\.min\.(?:[cm]?js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
             re.IGNORECASE,
         ),
         re.compile(r"\b(generated|vendor\w*|bundled|third[ -]party)\b", re.IGNORECASE),

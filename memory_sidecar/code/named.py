@@ -5,13 +5,15 @@ the key of a setting, a flag, a parameter or a field, or defined by another pack
 holds it, it stands for the defined names that begin with it, else for it in another style
 (`parseArgs` for `parse_args`), else for those that begin with it whatever the case of letters, else
 for those one typo away: a letter too many, too few, wrong, or two swapped. A name with many
-candidates stands for none. A query of one word in lower case also stands for the names that differ
-in the case of letters alone: `router` for `Router`.
+candidates stands for none, and one in a sentence that very many chunks define leads to none of
+them. A query of one word in lower case also stands for the names that differ in the case of letters
+alone: `router` for `Router`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -56,6 +58,7 @@ MESSAGE_DEPTH = 100
 MARKED_DEPTH = 300  # where a prefix or a value shows that it is a message; 3 ms more
 MAX_REPEATS = 120  # of a message: each translation of a program may hold it
 MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
+MAX_DEFINING = 10  # chunks that define a name in a sentence and lead
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 
 _IDENTIFIER = re.compile(r"[^\W\d][\w-]*")
@@ -117,10 +120,23 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
         place for name in symbols for place in rows.defined_names.places_of(name, of_bases=of_bases)
     )
     qualified = set(map(rows.chunk_at, places))
+    if not names.is_single_word and asked.tokens:
+        names = _without_common(names, ids, rows)
     pages: Sequence[int] = ()
     if question.asks_for_guide:
         pages = rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     return NamedChunks(names, [*ids, *literal_ids, *pages], literal_ids, qualified, at_lines)
+
+
+def _without_common(names: QueryNames, ids: Sequence[int], rows: CodeRows) -> QueryNames:
+    """Return `names` without those that many of the chunks `ids` define.
+
+    A sentence about `handle_event`, which every view has, is about none of them in particular.
+    """
+    found = rows.symbols_of(ids).values()
+    defining = Counter(name for symbols, _ in found for name in {*split_symbols(symbols)})
+    few = (name for name in names.symbols if len(name) > 1 or defining[name[0]] <= MAX_DEFINING)
+    return replace(names, symbols=tuple(few))
 
 
 def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, list[int]]:

@@ -162,6 +162,7 @@ def test_data_counts_less_unless_asked_for(path):
         "cart_pb2.py",
         "zz_generated.deepcopy.go",
         "lib/cart.freezed.dart",
+        "priv/static/shop.cjs.js",
     ],
 )
 def test_code_of_others_counts_less_whatever_data_is_asked_for(path):
@@ -406,6 +407,8 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("shop.d.ts", True),
         ("types/cart.d.mts", True),
         ("src/cart.ts", False),
+        ("shop-core/api/shop-core.api", True),
+        ("documentation-website/topics/carts.topic", True),
     ],
 )
 def test_asides_are_known_by_the_layouts_of_many_languages(path, aside):

@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.named import MAX_PHRASE_CHUNKS
+from memory_sidecar.code.named import MAX_DEFINING, MAX_PHRASE_CHUNKS
 from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
 from memory_sidecar.core.results import Silent
 
@@ -185,6 +185,17 @@ def test_what_begins_many_names_tells_none(search, project):
     many = (f"def drain_{number}():\n    pass\n" for number in range(MAX_SIMILAR_NAMES))
     (project / "many.py").write_text("\n".join(many))
     assert all("exact_symbol" not in hit.explain.boosts for hit in search("drain"))
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"), [("handle_event", True), ("log each handle_event", False)]
+)
+def test_what_very_many_define_is_not_what_a_sentence_is_about(search, project, text, leads):
+    for number in range(MAX_DEFINING + 1):
+        (project / f"view{number}.py").write_text("def handle_event(event):\n    return event\n")
+    (project / "log.py").write_text("def log(event):\n    print(f'handle_event: {event}')\n")
+    best = search(text)[0]
+    assert ("exact_symbol" in best.explain.boosts, best.filename != "log.py") == (leads, leads)
 
 
 def test_what_another_source_defines_is_not_looked_for(search, project, tmp_path):
