@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 MAX_INPUT_BYTES = 32 << 20  # of standard input: as large as a session may be
 _INPUT_PART_BYTES = 1 << 16
-MAX_PATH_BYTES = 4095  # the limit of Linux; systems with lower ones report them
+MAX_PATH_BYTES = 4095  # the limit of Linux; a system with a lower one reports it itself
 MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 19  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
@@ -68,7 +68,8 @@ such as numpy or the MCP SDK, it avoids a deadlock by letting one thread see an 
 
 def open_here(call: Call) -> AbstractContextManager[Services]:
     """Open the services of the data directory of `call`, for this call alone."""
-    # Imported late: that takes most of half a second, and commands about plain files need none.
+    # Imported late: the import takes almost half a second, and commands about plain files need no
+    # services.
     from memory_sidecar.agents.services import Services
 
     return closing(Services.find(data_dir=call.data_dir, cwd=call.cwd, environ=call.environ))
@@ -95,14 +96,14 @@ class Call:
     shows_progress: bool  # standard error is a terminal
     columns: int  # width of that terminal, or an assumed one
     rows: int = 0  # height of the terminal of standard output; 0 if unknown or none
-    cancelled: threading.Event = field(default_factory=threading.Event)  # by the caller
+    cancelled: threading.Event = field(default_factory=threading.Event)  # set by the caller
     open_services: OpenServices = open_here
     hold: Callable[[McpConversation], None] = lambda conversation: conversation.hold_on_stdio()
     page: Callable[[str], None] = _page_here  # show a text through the caller's pager
     host: Host | None = None  # the daemon, if the call runs in it
     data_dir: Path | None = None
     db: Path | None = None
-    hints: Hints | None = None  # once the command is known
+    hints: Hints | None = None  # None until the command is known
     _has_read_input: bool = False
     _opened: ExitStack = field(default_factory=ExitStack)
     _services: Services | None = None
@@ -169,7 +170,7 @@ class Call:
 
     @property
     def default_agent(self) -> str:
-        """The agent that the caller's settings name; the daemon's, which has many, may differ."""
+        """The agent in the caller's settings; the settings of the daemon may name another."""
         return load_settings(self.cwd, self.environ).agent
 
     @property
@@ -203,7 +204,7 @@ class Call:
         return path
 
     def own_path(self, text: str) -> Path:
-        """Return a path like `path`, for files of ours: SQLite takes only UTF-8 names."""
+        """Return `text` as `path` does, for a file that SQLite opens: it takes only UTF-8 names."""
         path = self.path(text)
         if not is_utf8(os.fspath(path)):
             raise UsageError(f"{path} is not UTF-8", hint="choose another place")
@@ -256,7 +257,7 @@ class Call:
     def confirm(self, lines: Iterable[TextLine], question: str) -> None:
         """Show `lines` and ask the user `question`. Raises UsageError unless the answer is yes.
 
-        The option `--yes` answers for programs, and where there is no terminal.
+        Programs, and callers without a terminal, pass the option `--yes` instead of an answer.
         """
         self.reporter.close()
         for line in () if self.wants_json else lines:
@@ -273,7 +274,7 @@ class Call:
         return self.hints.complete(text) if self.hints else text
 
     def mask(self, found: T) -> T:
-        """Return `found` with everything masked that looks like a secret; a notice counts it."""
+        """Return `found` with likely secrets masked; a notice says how many there were."""
         shown, _ = mask_document(found)
         if count := count_masks(shown):
             self.reporter.notice(f"masked {pluralize(count, 'likely secret')}")
@@ -297,7 +298,7 @@ class Call:
         return hyperlink(styled, part.link) if part.link and self.is_terminal else styled
 
     def print_paged(self, lines: Sequence[str], *, uses_pager: bool) -> None:
-        """Print `lines`, through the caller's pager if they overflow its terminal."""
+        """Print `lines`, through the caller's pager if they overflow the caller's terminal."""
         self.reporter.close()
         text = "".join(f"{line}\n" for line in lines)
         overflows = 0 < self.rows <= len(lines) and self.environ.get("TERM") != "dumb"
@@ -309,7 +310,8 @@ class Call:
     def show(self, result: T, lines: Iterable[TextLine], *, nothing: str = "") -> T:
         """Print `result` as JSON if the caller wants that, else `lines`; return `result`.
 
-        `nothing`: the notice where there are no lines. Notices that scroll away are repeated.
+        `nothing`: the notice if there are no lines. Notices that the result scrolls off the screen
+        are repeated after it.
         """
         self.reporter.close()
         if self.wants_json:

@@ -1,8 +1,8 @@
 """Answers a shell's requests for completions: commands and options from a table, names from files.
 
 Importing the commands takes a second, so `./task schemas` writes the table of all commands and
-options, which a test compares with the commands. Names are those of files in the data directory.
-Imports next to nothing. Requests and answers have the formats of click's scripts, which
+options, which a test compares with the commands. Names are read from files in the data directory.
+This module imports next to nothing. Requests and answers have the formats of click's scripts, which
 `completion` installs.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
 PATH = "file"  # the table's mark for a value that is a path
-COMMAND = "command"  # for the words of a command
+COMMAND = "command"  # the mark for the words of a command
 LANGUAGE = "language"
 AGENT, SOURCE, MEMORY, REMOVED, SESSION, CATEGORY, TAG, STATUS = NAMES = (
     "agent", "source", "memory", "removed", "session", "category", "tag", "status"
@@ -27,8 +27,8 @@ AGENT, SOURCE, MEMORY, REMOVED, SESSION, CATEGORY, TAG, STATUS = NAMES = (
 """The table's marks for values that are names, which are read from the data directory."""
 NO_HELP = "_"  # in zsh's answers
 _AS_TYPED = re.compile(r"[\w@%+=:,./-]+")
-"""A name that no shell reads as anything else: a team, or another program, may have given it one
-such as `$(command).md`, which would be run with the line that it is completed in."""
+"""Matches names that every shell takes literally. A teammate or another program may have named a
+file `$(command).md`, and the shell would run that command with the completed line."""
 
 
 def complete(instruction: str) -> int:
@@ -95,7 +95,7 @@ def _parse_words(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, 
     for word in words:
         inner = f"{command} {word}".strip()
         if pending:
-            pending = pending if word == "=" else ""  # a word of its own in bash: --mode = hybrid
+            pending = pending if word == "=" else ""  # bash makes three words of --mode=hybrid
         elif word.startswith("-"):
             takes_value = table[command]["options"].get(word, {}).get("value") is not None
             pending = word if takes_value else ""
@@ -130,7 +130,7 @@ def _complete_value(
 
 
 def _read_names(kind: str, words: list[str]) -> Iterator[str]:
-    """Yield the names of this kind, of the agent in `words` if they belong to one."""
+    """Yield the names of `kind`; for a kind that each agent has, those of the agent in `words`."""
     from glob import escape, glob, iglob
 
     from memory_sidecar.core.projects import data_dir_of

@@ -1,6 +1,7 @@
 """The daemon's process: runs the commands for its clients, all on one `Services`.
 
-Clients are greeted before the commands and their libraries are imported, so this imports little.
+This module imports little, because the daemon greets clients before it imports the commands and
+their libraries.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ LONG_TEXT = 20_000  # characters; standard input counts as long
 WAITING = frozenset({"index", "reindex", "model"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
 EXIT_HANDED_OVER = 75  # EX_TEMPFAIL of sysexits.h
-# After its first use, a process that has given the model's memory back keeps 145 MB, libraries and
-# what the allocator cannot return; a fresh one takes 80 MB (10,000 files).
+# A process that has used the model and unloaded it keeps 145 MB: libraries, and memory that the
+# allocator cannot return; a fresh process takes 80 MB (with 10,000 files).
 WORN_BYTES = 110_000_000
 GARBAGE_THRESHOLD = 20_000  # objects: a scan makes many, and leaves no cycles behind
 
@@ -62,7 +63,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_companions(services: Services, *, begin: threading.Event) -> Sequence[Companion]:
-    """Make all that works in the daemon without a request; the watcher waits for `begin`."""
+    """Make the parts of the daemon that work without a request; the watcher waits for `begin`."""
     from memory_sidecar.agents.watching import Watching
     from memory_sidecar.context.handlers import Context, root_to_follow
     from memory_sidecar.context.live import ContextLive
@@ -132,7 +133,10 @@ class Commands:
         return Kind.QUICK if command in QUICK else Kind.WORKING
 
     def may_end(self, *, idle_s: float) -> bool:
-        """Whether the setting allows it and the daemon keeps nothing: no source, agent or page."""
+        """Whether the daemon was idle for as long as the setting says, and nothing depends on it.
+
+        Sources, agents and a served page depend on it.
+        """
         services = self._services
         settings = services.settings if services is not None else Settings()
         if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60:
@@ -254,8 +258,8 @@ def serve(
 ) -> NoReturn:
     """Run the daemon of `data_dir` until it is asked to stop, then end the process.
 
-    To hand over, one that a client started unseen starts the next; another one ends with
-    EXIT_HANDED_OVER, at which a service manager starts it again. `client`: see `_end`.
+    To hand over, a daemon that a client started (`is_unseen`) starts the next one itself; any other
+    ends with EXIT_HANDED_OVER, so that a service manager restarts it. `client`: see `_end`.
     """
     limit_memory()
     allow_many_files()
@@ -273,14 +277,14 @@ def serve(
     if hands_over and is_unseen:
         status = 0
         with suppress(OSError):  # this Python is gone: the next command starts a daemon
-            _next = spawn_daemon(data_dir)  # kept, or it would warn that it still runs
+            _next = spawn_daemon(data_dir)  # a Popen warns if it is dropped while its process runs
     logging.shutdown()
     _end(status, client)
 
 
 def _end(status: int, client: int) -> NoReturn:
-    """End the process; a client that waits for its start reads `status` from the pipe `client`."""
-    with suppress(OSError):  # none waits
+    """End the process; a client that waits for the daemon reads `status` from the pipe `client`."""
+    with suppress(OSError):  # no client waits
         os.write(client, b"%d" % status)
     os._exit(status)  # a thread that waits for a stuck client must not keep the process
 

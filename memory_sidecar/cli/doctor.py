@@ -30,7 +30,7 @@ def doctor(call: Call, fix: bool) -> list[Check]:
         codebase = call.services.codebase(call.db)
     except PathRefused as error:  # the data directory is a file
         return _report(call, [Check("data directory", False, error.message, error.hint)])
-    with suppress(SidecarError):  # a list of sources that cannot be read is a failed check
+    with suppress(SidecarError):  # a failed check reports a list of sources that cannot be read
         codebase.registry.warn_if_emptied(call.reporter)
     checks = _examine(call, codebase)
     if fix and any(check.remedy for check in checks):
@@ -59,7 +59,7 @@ def _examine(call: Call, codebase: Codebase) -> list[Check]:
 
 
 def _lines(checks: list[Check]) -> Iterator[TextLine]:
-    """Say what is wrong first, and of agents' sound databases only whose they are."""
+    """Yield the failed checks first; a last line names the agents with no failed check."""
     told = [check for check in checks if not (check.ok and check.agent and not check.hint)]
     yield from map(_check_line, sorted(told, key=lambda check: check.ok))
     wrong = {check.agent for check in checks if not check.ok}

@@ -1,6 +1,7 @@
 """`memory-sidecar episodic-put`, `episodic-search` and `episodic-commit`: the journals of hosts.
 
-Hosts may add --db to each of their calls; here the file decides.
+Hosts may add --db to each of their calls; these commands ignore it, because --file names the
+journal.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     try:
         path = call.path(file)
-    except UsageError:  # which is no failure here: hosts rely on that
+    except UsageError:  # hosts rely on this command never failing
         path = Path(file)
     committed = Committed(agent=path.stem, file=path.as_posix())
     return call.show(committed, ["everything is on disk already"])

@@ -58,12 +58,12 @@ def title(text: str, *, link: str = "") -> Styled:
 
 
 def hyperlink(text: str, address: str) -> str:
-    """Return `text` as a terminal's hyperlink (OSC 8); others show just the text."""
+    """Return `text` as a hyperlink (OSC 8); a terminal without them shows just the text."""
     return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def file_address(path: Path) -> str:
-    """Return the URL of `path`, absolute, with the host for a terminal on another machine."""
+    """Return the URL of the absolute `path`, with this host, as the terminal may be on another."""
     return f"file://{platform.node()}{quote(os.fsencode(path))}"
 
 
@@ -120,7 +120,7 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
 
 
 def explanation_line(why: Explanation) -> str:
-    """Return the terms of a score as a sum, each arm's with its own score in parentheses."""
+    """Return the terms of a score as a sum; after an arm's term, its own score in parentheses."""
     arms = {"cosine": why.cosine, "keyword": why.keyword}
     terms = []
     for name, value in why.terms.items():
@@ -239,10 +239,10 @@ class Progress:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        masked, _ = mask_credentials(text)  # it may name a file that is called like a key
+        masked, _ = mask_credentials(text)  # a file that it names may be called like a key
         text = visible_line(self._complete(abridge(masked)))
         with self._lock:
-            if text in self._notices:  # another step gave it already
+            if text in self._notices:  # another step of the command has given it
                 return
             self._notices[text] = None
             with suppress(OSError):  # a full disk may cost a notice, but not the result
@@ -257,7 +257,7 @@ class Progress:
             self._stderr.write(f"note: {text}\n")
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Show the progress of `stage`; one without a total only until another is reported."""
+        """Show the progress of `stage`; a stage without a total vanishes when another begins."""
         self._stop_if_cancelled()
         if self._shows_progress:
             with self._lock:

@@ -41,7 +41,7 @@ M = TypeVar("M", Listed, Memory)
 
 
 class _SortName(click.Choice[str]):
-    """A name in `_SORTS`, or that of its column, which neither help nor errors list."""
+    """Takes a name in `_SORTS`, or the name of its column, which help and errors do not list."""
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:  # noqa: ANN401
         return super().normalize_choice(_COLUMNS.get(choice, choice), ctx)
@@ -109,7 +109,7 @@ def recent(
 
 
 def _show(call: Call, found: list[M], wanted: MemoryFilter) -> list[M]:
-    nothing = "no such memory" if wanted != MemoryFilter() else ""  # else another notice says it
+    nothing = "no such memory" if wanted != MemoryFilter() else ""  # "": another notice says it
     return call.show(found, memory_lines(found), nothing=nothing)
 
 

@@ -119,7 +119,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 _COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 # Commands that create a missing data directory; all others find nothing there and do not create it.
-# A command, or a group and its command.
+# Each is a command, or a group followed by its command.
 _CREATING_DATA_DIR = frozenset(
     {
         *("index", "store", "episodic-put", "episodic-commit", "serve", "mcp", "trust"),
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(_ClosedOutput(), write_through=True)
     limit_memory()
-    if logging.lastResort:  # here warnings for the log are notices or errors already
+    if logging.lastResort:  # the caller sees each logged warning as a notice or an error
         logging.lastResort.setLevel(logging.ERROR)
     try:
         call = Call.of_this_process(arguments)
@@ -300,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _SlowInput(io.RawIOBase):
-    """Standard input that does not block: Python's own would end where nothing is there yet."""
+    """Non-blocking standard input: Python's own reports its end while no data has arrived yet."""
 
     def readable(self) -> bool:
         return True
@@ -324,7 +324,7 @@ class _ClosedOutput(io.RawIOBase):
 def _check_text(arguments: Sequence[str]) -> None:
     """Raise UsageError for an argument that can be neither a file name nor a text."""
     for argument in arguments:
-        with suppress(UnicodeEncodeError):  # half of a character
+        with suppress(UnicodeEncodeError):  # a lone surrogate
             if b"\0" not in os.fsencode(argument):
                 continue
         raise UsageError(

@@ -67,7 +67,7 @@ def show_map(
 
 
 def _is_file(path: Path) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113  it never raises: a question is a long path
+    return os.path.isfile(path)  # noqa: PTH113  never raises, even if a question is too long
 
 
 def _file_weights(

@@ -32,7 +32,7 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
     A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. These
     options decide what the client may see; the agent cannot.
     """
-    with IMPORTING:  # takes a second, which other commands need not wait
+    with IMPORTING:  # the import takes a second, so other commands do without it
         from memory_sidecar.mcp.caller import Caller, Toolset
         from memory_sidecar.mcp.conversation import McpConversation
 
@@ -40,7 +40,7 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
     for name in chosen or [tools]:
         if name not in {*Toolset}:
             raise UsageError(f"there are no tools {name!r}", hint=f"any of {','.join(Toolset)}")
-    if call.hints:  # the other options of a host say who the agent is, not which data it is about
+    if call.hints:  # --agent says who asks, not which data the commands in hints are about
         named = {"--data-dir": str(call.data_dir)} if call.data_dir else {}
         call.hints = replace(call.hints, given=named)
     caller = Caller(

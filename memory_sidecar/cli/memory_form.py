@@ -70,7 +70,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
 
 def memories_of(call: Call, agent: str) -> Memories:
     """Open the memories of `agent` for this call."""
-    from memory_sidecar.memories.handlers import Memories  # a search in code needs none
+    from memory_sidecar.memories.handlers import Memories  # late: a search in code needs none
 
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
@@ -78,7 +78,7 @@ def memories_of(call: Call, agent: str) -> Memories:
 def memory_line(memory: Facts, below: Sequence[str] = ()) -> tuple[Styled, str]:
     """Return the line that shows a memory: its path, date, marks and title.
 
-    A title that only cuts the first line shown `below` is left out.
+    The title is left out if it is only the beginning of the first line shown `below`.
     """
     marks = [
         *(["shared"] if memory.shared else []),

@@ -33,7 +33,7 @@ from memory_sidecar.core.results import name_first, pluralize
 
 MAX_TOP_K = 10_000
 TOP_K = 50
-MOST_RELATED = 10  # as `search`: anything resembles a little, and most of it says nothing
+MOST_RELATED = 10  # as many as `search`: further hits resemble it too little to help
 NOTHING_RELATED = "nothing resembles it"
 T = TypeVar("T")
 
@@ -41,8 +41,8 @@ T = TypeVar("T")
 def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[..., object]:
     """Add --top-k and the options of where to look, which are passed as a CodeFilter, `within`.
 
-    A command about a file looks in the source of that file, wherever it is called; `related` finds
-    what resembles it in the source around the working directory, if there is one.
+    A command about a file searches the source of that file, whatever the working directory;
+    `related` searches the source around the working directory, if there is one.
     """
 
     @click.option(
@@ -65,7 +65,7 @@ def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[
 
 
 def _files_in(call: Call, given: Mapping[str, Any]) -> list[str]:
-    """Return the files whose sources the arguments of a command mean: FILE…, or FILE:LINE."""
+    """Return the files, given as FILE… or FILE:LINE, whose sources the command is to search."""
     if "place" in given and call.codebase.registry.containing(call.cwd):
         return []
     place = parse_place(given.get("name") or given.get("place") or "")
@@ -73,10 +73,10 @@ def _files_in(call: Call, given: Mapping[str, Any]) -> list[str]:
 
 
 def sources_of(call: Call, files: Iterable[str]) -> tuple[str, ...]:
-    """Return the sources that contain those of `files` that exist, each once."""
+    """Return the sources, each once, that contain the existing ones of `files`."""
     paths = (path for path in map(call.path, files) if path.is_file())
     folders = dict.fromkeys(real_place(path).parent for path in paths)
-    found = map(call.codebase.registry.containing, folders)  # which reads the list of sources
+    found = map(call.codebase.registry.containing, folders)  # each call reads the list of sources
     return tuple(dict.fromkeys(source.name for source in found if source))
 
 
@@ -167,7 +167,8 @@ def _parse_line(call: Call, text: str, sources: Sequence[str] = ()) -> Line | No
 
     The path may also be relative to one of `sources`.
 
-    `price(3)` and `Cart#L3` may be names, `cart.py:3` is none, even if there is no such file.
+    `cart.py:3` is always parsed; `price(3)` and `Cart#L3` may be names, and are parsed only with a
+    `/`, or if the file exists.
     """
     place = parse_place(text)
     is_place = place and (text[len(place[0])] == ":" or "/" in text or call.path(place[0]).exists())
@@ -193,8 +194,8 @@ def locate(call: Call, file: str, sources: Sequence[str] = ()) -> tuple[str, str
 
 
 def without_lines(call: Call, file: str) -> str:
-    """Return `file` without the lines behind it, as in a hit, if only then there is such a file."""
-    exists = os.path.exists  # it never raises: the text may be a long question
+    """Return `file` without the line numbers that a hit appends, if only then the file exists."""
+    exists = os.path.exists  # never raises, even if the text is a long question
     return directory.without_lines(file, lambda each: exists(call.cwd / each))
 
 
@@ -230,7 +231,7 @@ def _show_definitions(call: Call, hits: list[DefinitionHit]) -> list[DefinitionH
 def show_references(
     call: Call, hits: list[ReferenceHit], *, verb: str = "uses"
 ) -> list[ReferenceHit]:
-    """Show each use, or the notice that nothing `verb` what was asked for."""
+    """Show each use; if there is none, a notice says that nothing `verb` what was asked for."""
     has_names = len({hit.name for hit in hits}) > 1
 
     def describe(hit: ReferenceHit) -> TextLine:

@@ -10,7 +10,7 @@ MAX_COUNT = 1_000_000_000  # the sum of two fits into SQLite's integers
 
 
 class Count(click.IntRange):
-    """A number of things; the help says from where to where if that is a limit."""
+    """A number of things; the help shows its range unless only MAX_COUNT limits it."""
 
     name = "n"
 

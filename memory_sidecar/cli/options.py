@@ -22,7 +22,7 @@ Command = Callable[..., object]
 UNLIMITED = 1000  # characters of a description, so that click wraps and never cuts it
 MAX_TOP_K = 1000  # hits
 PATH_OPTIONS = ("root", "file", "db", "data_dir")
-TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # the last as lists call it
+TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # commands that list have `--limit`
 with_top_k = click.option(
     *TOP_K_NAMES, type=Count(1, MAX_TOP_K), default=10, show_default=True, help="At most N hits."
 )
@@ -149,16 +149,16 @@ def command_group(function: Command) -> click.Group:
 
 
 def with_call(command: Command) -> Command:
-    """Add what every command about a database takes; pass its `Call` first."""
+    """Add the options of every command about a database; pass the command its `Call` first."""
     return click.option("--db", metavar="FILE", help="Database file to use.")(
         with_data_dir(command)
     )
 
 
 def with_data_dir(command: Command) -> Command:
-    """Add what every command takes, and --json if it returns something; pass its `Call` first.
+    """Add the options of every command, --json if it returns something; pass it its `Call` first.
 
-    For those about a whole data directory, or none.
+    For commands about a whole data directory, or about none.
     """
 
     @click.option("--data-dir", metavar="DIR", help="Data directory to use.")
@@ -179,7 +179,7 @@ def with_data_dir(command: Command) -> Command:
 
 
 def _require_text(context: click.Context) -> None:
-    """Raise UsageError for an option that is not UTF-8, and no path, which may be anything."""
+    """Raise UsageError for an option that is not UTF-8, except a path, which may be any bytes."""
     for option in context.command.params:
         given = context.params.get(option.name or "")
         values = given if isinstance(given, tuple) else (given,)
@@ -224,8 +224,8 @@ class TextCommand(click.Command):
     """A command whose text may begin with a dash, even without a `--` before it.
 
     Hosts pass a text as it is. A word with a dash first and a space in it is text, unless it sets
-    one of this command's options (`--summary=two words`). It is marked while click looks for
-    options.
+    one of this command's options (`--summary=two words`). A mark keeps click from taking it for an
+    option.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -248,7 +248,7 @@ class TextCommand(click.Command):
 def _without_mark(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(map(_without_mark, value))
-    if isinstance(value, str) and _TEXT_MARK in value:  # else it may be a member of an enum
+    if isinstance(value, str) and _TEXT_MARK in value:  # an enum's member must stay one
         return value.replace(_TEXT_MARK, "")
     return value
 
@@ -261,7 +261,7 @@ def _is_text(word: str, options: Collection[str]) -> bool:
 def text_argument(
     name: str, *, option: str = "", required: bool = True
 ) -> Callable[[Command], Command]:
-    """Add a text of one or several words, for `Call.text`; None if it may be, and is, missing.
+    """Add a text of one or several words, for `Call.text`; None for a missing optional text.
 
     With `option`, such as `--content`, the text may also be given as its value.
     """

@@ -14,7 +14,7 @@ from memory_sidecar.core.children import find_program
 from memory_sidecar.core.process import lift_memory_limit
 from memory_sidecar.daemon.link import write_whole
 
-LESS_OPTIONS = "FRX"  # F: exit if all fits; R: pass on colours and links; X: leave the text there
+LESS_OPTIONS = "FRX"  # F: exit if all fits; R: keep colours and links; X: leave it on the screen
 
 
 def page(text: str) -> None:
@@ -39,7 +39,7 @@ def _pager_command() -> list[str]:
 def _run_pager(command: list[str], data: bytes) -> bool:
     environ = {"LESS": LESS_OPTIONS, "LV": "-c", **os.environ}
     try:
-        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environ)  # noqa: S603  theirs
+        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environ)  # noqa: S603  the user's
     except OSError:
         return False
     lift_memory_limit(pager.pid)

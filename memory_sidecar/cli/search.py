@@ -131,7 +131,7 @@ def _search_code(call: Call, asked: CodeQuery, wait_fresh_ms: int | None) -> lis
     if wait_fresh_ms is not None:
         codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
     if asked.explain:
-        note_team(call)  # first: once its server answers again, it is searched, too
+        note_team(call)  # before the search, which includes a server that answers again
     return call.services.questions.ask_and_log(
         Asked.CODE,
         call.default_agent,
@@ -151,7 +151,7 @@ class HitView:
     only_files: bool
 
     def path(self, source: str, filename: str, lines: str = "") -> list[Styled]:
-        """Return `filename` from the working directory, behind its source's name if wanted."""
+        """Return `filename` relative to the working directory, with its source if wanted."""
         named = [Styled(f"{source}  ", DIM)] if self.names_source else []
         return [*named, self.places.at(source, filename, lines)]
 

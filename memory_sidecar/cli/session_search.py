@@ -120,7 +120,7 @@ def list_sessions(
     heads = call.mask(found[:limit])
     if len(found) > limit:
         call.reporter.notice(f"earlier ones: --offset {offset + limit} shows them")
-    nothing = "no such session" if wanted != SessionFilter() else ""  # else another notice says it
+    nothing = "no such session" if wanted != SessionFilter() else ""  # "": another notice says it
     return call.show(heads, map(_head_line, heads), nothing=nothing)
 
 

@@ -63,7 +63,7 @@ def setup(
     asks = may_write and not yes
     if asks:
         call.confirm(_step_lines(plan.steps, is_done=False), "Write this?")
-    if may_write or (undo and plan.steps and not dry_run):  # notes of what is gone go, too
+    if may_write or (undo and plan.steps and not dry_run):  # also to drop the notes of what is gone
         plan.carry_out()
     shown = () if asks else plan.steps
     done = SetUp(may_write, tuple(plan.steps))
@@ -108,7 +108,7 @@ def _make_wish(call: Call, owner: str | None) -> Wish:
         entry={"command": command[0], "args": [*command[1:], "mcp", *options]},
         hooks={
             "SessionStart": {
-                "matcher": "startup|clear|compact",  # a resumed one has it already
+                "matcher": "startup|clear|compact",  # a resumed session has the text already
                 "hooks": [_make_hook(command, ["session", "start", *options], is_read=True)],
             },
             "PostToolUse": {
@@ -132,7 +132,7 @@ def _make_hook(
 def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[TextLine]:
     yield from _step_lines(steps, is_done=done.written)
     if any(step.outcome is StepOutcome.FAILED for step in done.steps):
-        return  # an error follows, which says which
+        return  # the error that follows names them
     if done.written:
         yield "taken back" if undo else "written; `memory-sidecar setup --undo` removes it"
     elif any(step.outcome.is_change for step in done.steps):
@@ -142,7 +142,7 @@ def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[Tex
 
 
 def _step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Styled]:
-    in_order = sorted(steps, key=lambda step: NAMES.index(step.agent))  # undoing mixes them
+    in_order = sorted(steps, key=lambda step: NAMES.index(step.agent))  # --undo mixes them
     for agent, of_agent in groupby(in_order, key=lambda step: step.agent):
         yield title(agent)
         for (outcome, reason, kind, place), alike in groupby(of_agent, key=_of_one_line):

@@ -198,7 +198,10 @@ def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> Sour
 
 
 def _require_known(call: Call, name: str, registry: Registry, agent: str | None) -> None:
-    """Raise NotFound for no source of `agent`, or of code; the hint says whose it is instead."""
+    """Raise NotFound unless `registry`, that of `agent` or of the code, has the source `name`.
+
+    The hint says whose source it is instead.
+    """
     try:
         registry.get(name)
     except NotFound as error:

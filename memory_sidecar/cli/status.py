@@ -72,7 +72,7 @@ def _watch(call: Call) -> NoReturn:
     while True:
         lines = _summary(call, mask_document(_status(call))[0])
         if call.is_terminal and call.environ.get("TERM") != "dumb":
-            lines = lines[: max(call.rows - 1, 1)] if call.rows else lines  # of one screen
+            lines = lines[: max(call.rows - 1, 1)] if call.rows else lines  # what the screen holds
             lines = [set_cell_size(line, call.columns - 1).rstrip() for line in lines]
             call.stdout.write(REDRAW.format(lines=shown) if shown else "")
         elif shown:

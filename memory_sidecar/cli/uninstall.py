@@ -78,7 +78,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         lines = _removal_lines(removals, is_done=False)
         call.confirm(lines, f"Remove {pluralize(len(going), 'thing')}?")
     done = bool(going) and not dry_run
-    if not dry_run:  # even where nothing is going: what cannot be read is an error
+    if not dry_run:  # even if nothing is to go: an undo that cannot read its notes is an error
         _carry_out(undos)
     if done:
         _carry_out(learnt)  # last: daemons use the data, and settings list what agents were given
@@ -103,7 +103,7 @@ def _carry_out(undos: Sequence[Undo]) -> None:
 
 
 def _undo_service(call: Call) -> Undo:
-    """Remove the units, before the daemons: systemd would start those again."""
+    """Undo the units, before the daemons stop, because systemd would start these again."""
     units = [Removal("service", str(unit), StepOutcome.REMOVED) for unit in installed_units(call)]
     return Undo(units, lambda: remove_units(call))
 

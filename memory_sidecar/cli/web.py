@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 IDLE_MINUTES = 30
 _OPENERS = {"darwin": ("open",), "win32": ("rundll32", "url.dll,FileProtocolHandler")}
-_DISPLAY = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER")  # that an opener needs, too
+_DISPLAY = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER")  # what an opener needs as well
 
 _starting = threading.Lock()  # two calls at once share one page
 
@@ -97,7 +97,7 @@ def _start(call: Call, port: int) -> Site:
     host = call.host
 
     def forget() -> None:
-        if host and host.page is site:  # not the next one
+        if host and host.page is site:  # a later page must stay
             host.page = None
 
     site = Site(

@@ -44,10 +44,10 @@ class Within:
     everywhere: bool = False
 
     def filter(self, call: Call, named: Sequence[str] = ()) -> CodeFilter:
-        """Return the filter: by default, without --db, of the source around the working directory.
+        """Return the filter; by default, without --db, for the source around the working directory.
 
-        The sources that --path leads to, and the sources `named`, of files that are asked about,
-        come before that one.
+        The sources in which the --path globs lie take the place of that one; without such sources,
+        `named` do: those of the files that the command is about.
 
         Raises UsageError for an unknown language and for --all with --source, NoIndex if no source
         is around the working directory.

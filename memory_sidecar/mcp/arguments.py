@@ -84,7 +84,7 @@ class ArgumentPart(BaseModel):
 
     @classmethod
     def _has_text(cls, name: str) -> bool:
-        """Whether `name` is an argument, and no object: a title is no summary with its parts."""
+        """Whether `name` is an argument, and no object: a `title` is no `summary` with parts."""
         field = cls.model_fields.get(name)
         return field is not None and not any(
             isinstance(each, type) and issubclass(each, ArgumentPart)
@@ -183,10 +183,7 @@ def _part_text(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
 
 
 def _non_null(stated: Mapping[str, Any], parts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a nullable value without null, and that of an enumeration for its name.
-
-    Other schemas are returned as they are.
-    """
+    """Return `stated`, without null if it is nullable, or the enumeration that it refers to."""
     kind = next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
     part = parts.get(kind.get("$ref", "").rpartition("/")[2], {})
     return part if "enum" in part else kind
@@ -219,7 +216,7 @@ def _text_of_blocks(blocks: list[dict[str, Any]]) -> object:
 
 
 def _parsed(given: object) -> object:
-    """Return what JSON says, if `given` is text of that."""
+    """Return the value of `given` if it is JSON text, else `given` itself."""
     if isinstance(given, str):
         with suppress(ValueError, RecursionError):
             return json.loads(given)

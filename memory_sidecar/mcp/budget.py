@@ -15,12 +15,12 @@ from memory_sidecar.core.results import Reporter
 T = TypeVar("T")
 
 MIN_ITEM = 300
-WEAK_PART = 8  # a weak match gets this part of the characters that another one may take
+WEAK_PART = 8  # a weak match may take an eighth of the characters that another one may
 MARKS = 500  # characters reserved for headings and for where to read on
 
 
 def within(text: str, max_tokens: int) -> str:
-    """Return `text`, with MARKS beyond the budget at most, or its first lines and what is left."""
+    """Return `text`, or if it exceeds the budget by more than MARKS, its first lines and a note."""
     most = budget(max_tokens, text)
     if len(text) <= most + MARKS:
         return text
@@ -34,8 +34,8 @@ def lines_within(
 ) -> tuple[str, int]:
     """Return the lines `start` to `last`, 1-based, that fit, and the number of the last of them.
 
-    At least one line; one that is too long by itself is cut, with a notice. Secrets are masked
-    first, as half of one would not be recognised. Raises UsageError for lines that do not exist.
+    Returns at least one line, cut with a notice if it alone is too long. Secrets are masked first,
+    as half of one would not be recognised. Raises UsageError for lines that do not exist.
     """
     total = text.count("\n") + 1
     if start > total:
@@ -73,9 +73,9 @@ def cut_to_fit(
 ) -> tuple[list[T], bool]:
     """Return the first of `items` that fit, and whether the text in `field` of any of them is cut.
 
-    It is cut to the lines that have `stems`. As `render` shows them, none of several items takes
-    more than one in `share` of the `characters`, a weak one an eighth of that; each at least
-    MIN_ITEM.
+    A text is cut to the lines that have `stems`. As `render` shows it, an item may take 1/`share`
+    of the `characters`, or all of them if it is the only one; a weak item an eighth of that share;
+    and any item MIN_ITEM.
     """
     most = characters // share
 
@@ -87,7 +87,8 @@ def cut_to_fit(
             return item
         text: str = getattr(item, field)
         bare = len(render(replace(item, **{field: ""})))  # type: ignore[type-var]
-        # In proportion: to mark each of a thousand lines takes more than all of the room.
+        # Cut in proportion, because `render` marks each line: for a thousand lines, the marks alone
+        # may exceed the room.
         kept = len(text) * (room - bare) // max(whole - bare, 1)
         return replace(item, **{field: shorten(text, kept, stems)})  # type: ignore[type-var]
 

@@ -43,7 +43,7 @@ class OfPattern(Arguments):
 
 class OfPlace(Arguments):
     path: str = Field(description="path/cart.py:12")
-    start_line: Unlisted[int] = Field(default=0, ge=0)  # else that in `path`
+    start_line: Unlisted[int] = Field(default=0, ge=0)  # 0: the line in `path`
     top_k: Unlisted[int] = Field(default=5, ge=1, le=MAX_HITS)
     max_tokens: Unlisted[int] = Field(default=HITS_TOKENS, ge=1)
     source: Unlisted[str] = ""

@@ -36,7 +36,7 @@ class Workspace:
     roots: tuple[Path, ...] = ()
     is_known: bool = False  # false at first and after each change: ask the client
     learning: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while the client is asked: calls that come meanwhile need its answer, too."""
+    """Held while the client is asked, so that calls that come meanwhile wait for its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ def _index(caller: Caller, file: Path, report: Reporter) -> None:
     """Index a new `file` for the agents that know its root, so that their searches find it."""
     own = caller.services.agent(caller.agent)
     for agent in (own, own.shared):
-        with suppress(SidecarError):  # of a database, which searches report: the file is written
+        with suppress(SidecarError):  # the file is written; searches report a broken database
             if agent is not None and (source := agent.registry.containing(file)) is not None:
                 path = file.relative_to(source.root).as_posix()
                 agent.index([path], reporter=report, directory=source.name)

@@ -1,7 +1,7 @@
 """The conversation with one client, over the daemon's connection or over standard streams.
 
-Messages are one JSON object a line. It knows which requests wait for an answer, so that it can end
-between two of them.
+Messages are one JSON object a line. A conversation knows which requests wait for an answer, so that
+it can end between two requests.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class McpConversation:
         stdin = _replace_fd(0, instead=os.open(os.devnull, os.O_RDONLY))
         stdout = _replace_fd(1, instead=2)  # whatever a library prints must not reach the client
         reader = asyncio.StreamReader(MAX_FRAME_BYTES)
-        # Not a thread of the loop's own, for which the loop would wait while it waits for input.
+        # Not a thread of the loop's executor: at its end, the loop would wait until input comes.
         threading.Thread(target=_feed, args=(stdin, reader, loop), daemon=True).start()
         writing = asyncio.Lock()
 

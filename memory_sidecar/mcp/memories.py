@@ -250,7 +250,7 @@ def resolve_memory(
 def mark_memory(memory: MemoryHead, content: str, more: str) -> str:
     """Put the quoted `content` of `memory` between tags; `more` goes into the opening one.
 
-    Its summary stands above, unless the content, whose beginning is the title without one, has it.
+    The title stands above the content, unless the content has it or the title is cut from it.
     """
     is_said = memory.title in content or memory.title.endswith("…")
     content = content if is_said else f"{memory.title}\n\n{content}"
@@ -296,7 +296,7 @@ def _cut_to_budget(
 ) -> tuple[MemoryText, ...]:
     """Return the first of `found` that fit, at least one, cut to the lines that have `stems`.
 
-    Of several none takes more than one in `share` of the characters.
+    Each of several takes at most 1/`share` of the characters.
     """
     texts = [build_from(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
     most = budget(max_tokens, "".join(each.content for each in texts))

@@ -168,7 +168,7 @@ def _place_changes(
 ) -> list[Alteration]:
     """Find the indexed and the deleted files of a diff in the first folder that has any.
 
-    Gives notice of the others, whether they exist or not.
+    A notice names the other files, whether they exist or not.
     """
     registry = caller.codebase.registry
     named = chosen_sources(caller, source, report) if source else ()
@@ -258,7 +258,7 @@ def _ask(
 
 
 def _around(within: CodeFilter, sources: Iterable[str]) -> CodeFilter:
-    """Return `within`, but for those of `sources`, of files asked about, that it leaves out."""
+    """Return `within`, or a filter of those `sources`, of files asked about, that it leaves out."""
     foreign = tuple(name for name in dict.fromkeys(sources) if name not in within.sources)
     return replace(within, sources=foreign) if within.sources and foreign else within
 

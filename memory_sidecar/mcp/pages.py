@@ -81,7 +81,7 @@ class AnswerPage:
 
     @property
     def depth(self) -> int:
-        """How many items of the answer to find: one more than the page ends with, if there is."""
+        """How many items to find: up to the page's end, and one that tells of a next page."""
         return self.offset + self._size + 1
 
     def fill(self, found: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:

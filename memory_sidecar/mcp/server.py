@@ -1,7 +1,7 @@
 """The one MCP server of this process: the SDK's, serving every conversation.
 
-Whose conversation it is comes with each request, as the SDK's lifespan context, so nothing that one
-client may see lies where another one could reach it.
+Each request brings the `Caller` of its conversation, as the SDK's lifespan context, so nothing that
+one client may see lies where another one could reach it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
 
 MASKED = "masked {}: do not write these lines back as they are"
 
-# An agent that is told to index again does so again and again: what it cannot fix, a person must.
+# An agent that is told to index again does so endlessly, so these hints say what helps instead.
 _HINTS = {
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
@@ -126,7 +126,7 @@ async def _ask_for_roots(context: Context, workspace: Workspace) -> None:
     except (MCPError, TimeoutError, ValidationError) as error:
         _log.info("the client does not tell its roots: %s", error)
         return
-    except asyncio.CancelledError:  # of the call, not of the question
+    except asyncio.CancelledError:  # of this call: the next call asks again
         workspace.is_known = False
         raise
     named = (root.get("uri") if isinstance(root, dict) else None for root in listed.roots)
@@ -134,7 +134,7 @@ async def _ask_for_roots(context: Context, workspace: Workspace) -> None:
 
 
 class _AskForRoots(types.Request[None, str]):
-    """The request `roots/list` by another name: the SDK refuses all roots where one is no file."""
+    """The request `roots/list` under another name: else the SDK refuses all if one is no file."""
 
     method: str = "roots/list, answered by any"
     params: None = None
@@ -196,7 +196,7 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
 
 
 async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Answer:
-    """Run `tool` in a thread. When the client cancels, it is told to stop, and not waited for."""
+    """Run `tool` in a thread. If the client cancels, the thread is told to stop, not waited for."""
 
     def work() -> Answer:
         report.begin()
@@ -225,7 +225,7 @@ def _retrieve(finished: asyncio.Future[Answer]) -> None:
 
 
 def _internal(error: Exception, what: str) -> SidecarError:
-    """Log an internal `error` and make the one for the client; call it while it is handled."""
+    """Log an internal `error`, and make the one for the client. For use in an `except` clause."""
     _log.exception("failed: %s", what)
     return as_sidecar_error(error, hint="see the daemon's log")
 
@@ -264,4 +264,4 @@ SERVER.add_request_handler("server/discover", types.RequestParams, _discover)
 SERVER.add_notification_handler(
     "notifications/roots/list_changed", types.NotificationParams, _roots_changed
 )
-SERVER.middleware.clear()  # of which one would tell OpenTelemetry of every message
+SERVER.middleware.clear()  # one of them would report every message to OpenTelemetry

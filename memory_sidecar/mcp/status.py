@@ -88,8 +88,8 @@ def instructions(caller: Caller) -> str:
 def _about_code(caller: Caller) -> list[str]:
     """Return the state of the index.
 
-    A server that was started in a home folder says nothing about that: the client names the folder
-    that it works in only later, see `Workspace`.
+    A server that was started in a home folder does not report that folder as not indexed: the
+    client names the folder that it works in only later, see `Workspace`.
     """
     is_project = index_problem(caller.folders[0], caller.environ) is None
     try:

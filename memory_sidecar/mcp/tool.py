@@ -64,7 +64,7 @@ class Tool:
     run: Callable[[Caller, Any, CallReport], Answer]
     effect: Effect
     toolset: Toolset | None = None  # None: always offered
-    own_name: str = ""  # where that of `run` differs, as Python means something by it
+    own_name: str = ""  # if `run` cannot have it, because it means something in Python
 
     @property
     def name(self) -> str:
@@ -104,7 +104,7 @@ class Tool:
             raise UsageError(f"{self.name}: nested too deeply", hint=hint) from error
 
     def _expected(self, wrong: tuple[int | str, ...]) -> str:
-        """Return a hint what the object or list at `wrong` consists of, else all arguments."""
+        """Return a hint that lists the parts of the argument at `wrong`, else all arguments."""
         if len(wrong) > 1:
             listed = self.listing.input_schema["properties"].get(str(wrong[0]), {})
             if parts := listed.get("description"):

@@ -1,6 +1,6 @@
-"""Every tool, by name, and what a hint in words of the command line is in tools and arguments.
+"""Every tool, by name, and how a hint that names commands and options names tools and arguments.
 
-What only a person can do is left to the user.
+A hint that only a person can follow tells the agent to pass it on to the user.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class OfPlaces(Protocol):
 def code_filter(caller: Caller, asked: OfPlaces, report: Reporter) -> CodeFilter:
     """Return the filter that `asked` means, with a notice if it leads away from the client's work.
 
-    Paths may be absolute, URIs, or have `./` or `\\`; without a source, absolute ones say which.
+    Paths may be absolute, URIs, or have `./` or `\\`; absolute ones name the sources to search if
+    `asked` names none.
     """
     registry = caller.codebase.registry
     chosen = chosen_sources(caller, asked.source, report) if asked.source else ()
