@@ -55,7 +55,7 @@ VIEWS: dict[str, Section] = {
     "/memories/duplicates": Section(memories.duplicates),
 }
 
-# By the path of a change: shows its form again, with all that was written, if it is refused.
+# By the path of a change: makes the view that shows a refused form again, as it was filled in.
 FORMS: dict[str, Callable[[Visit, str, int], View]] = {
     "/memories/save": memory.edit_again,
     "/memories/pin": memory.show_again,
@@ -137,7 +137,7 @@ class WebApp:
     ) -> Response:
         """Render the view that `answer` returns, its error, or the redirect after a change."""
         try:
-            live = _live_address(visit, request)  # first: changes while the view is made are told
+            live = _live_address(visit, request)  # first: then no change during `answer` is missed
             answered = answer(visit)
             if isinstance(answered, View):
                 return self._render(visit, answered, request, live)
@@ -172,7 +172,7 @@ class WebApp:
         data, _ = mask_document(error.as_json())
         text = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
         if visit.path in FORMS and request.method == "POST":
-            with suppress(SidecarError):  # of a memory that is gone, or cannot be read either
+            with suppress(SidecarError):  # the memory is gone, or cannot be read either
                 return self._render(visit, FORMS[visit.path](visit, text, status), request)
         if "hx-request" in request.headers:
             return _answer(text, status, "text/plain")
@@ -236,7 +236,7 @@ class WebApp:
         if section is None or section.version is None:
             return PlainTextResponse("no such view\n", 404)
         asked = [each for each in words if each[0] not in ("view", "since")]
-        # Each check is a visit of its own: the agents that may be seen may have changed since.
+        # Each check makes a new visit, because the agents that may be seen can change.
         stream = self._events(lambda: self._visit(path, asked), section.version, request)
         return StreamingResponse(
             stream, media_type="text/event-stream", headers={"cache-control": "no-store"}
@@ -258,13 +258,16 @@ class WebApp:
 
 
 def _answer(text: str, status: int, media_type: str) -> Response:
-    """Return `text` in UTF-8, with what is not, as in the name of a file, escaped as in JSON."""
+    """Return `text` in UTF-8, with surrogates, as file names may have them, escaped as in JSON."""
     content = text.encode("utf-8", "backslashreplace")
     return Response(content, status, {"cache-control": "no-store"}, media_type)
 
 
 def _live_address(visit: Visit, request: Request) -> str:
-    """Return where the changes of a view from now on are told; "" for none, or a part of a page."""
+    """Return the address of the stream of a view's changes from now on.
+
+    Returns "" for a view without one, for JSON and for a part of a page.
+    """
     section = VIEWS.get(visit.path)
     is_page = "hx-request" not in request.headers and not visit.text("json")
     if section is None or section.version is None or not is_page:

@@ -69,7 +69,7 @@ def change(visit: Visit) -> Done:
         else:
             if after is not None:
                 done.append((replace(chosen, path=after.path, hash=after.hash), chosen.path))
-    if action == "move":  # each move has rewritten links in the others
+    if action == "move":  # a move also changes the hashes of those that link to what it moves
         done = [(replace(each, hash=each.read().hash), before) for each, before in done]
     text = _report(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
     lines = ("\t".join((each.agent, each.hash, each.path, before)) for each, before in done)

@@ -84,7 +84,7 @@ def fix(visit: Visit) -> Done:
 
 def _roots(visit: Visit) -> list[Path]:
     """Return the root of the settings and those that the readable agents have as sources."""
-    # The setting as it is now, which the daemon need not have been started with.
+    # The setting is read again, because it may have changed since the daemon started.
     named = load_settings(visit.services.data_dir.root, visit.environ).context_root
     found = [Path(named)] if named else []
     for sources in visit.ask_each_agent(lambda name: visit.services.agent(name).registry.all()):

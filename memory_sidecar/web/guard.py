@@ -1,8 +1,9 @@
 """Authenticates every request of the page, before anything else reads it.
 
 A browser gets in with a token that works once, and gets a cookie that no script can read and that
-no other site can make it send. A request from another site, or by a name rebound to this machine,
-is known by its Host, Origin or Sec-Fetch-Site, and is refused even with a valid cookie.
+no other site can make it send. The guard recognises a request from another site, or by a name
+rebound to this machine, by its Host, Origin or Sec-Fetch-Site, and refuses it even with a valid
+cookie.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_S = 300.0  # until a token expires
-MAX_VISITORS = 32  # beyond that, the first has to come in again
+MAX_VISITORS = 32  # one more, and the oldest needs a new token
 MAX_TOKENS = 16
 MAX_BODY_BYTES = 4 << 20  # of a form
 REFUSED = "not for you: `memory-sidecar web` opens this page\n"
@@ -141,7 +142,7 @@ class Guard:
             return PlainTextResponse(REFUSED, 403)
         if is_change:
             size = headers.get("content-length", "")
-            is_chunked = "transfer-encoding" in headers  # of a size that is not told
+            is_chunked = "transfer-encoding" in headers  # does not state its size
             if is_chunked or not size.isdecimal() or int(size) > MAX_BODY_BYTES:
                 return PlainTextResponse(f"at most {MAX_BODY_BYTES:,} bytes\n", 413)
         elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")

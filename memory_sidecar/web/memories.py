@@ -24,7 +24,7 @@ Number = TypeVar("Number", int, float)
 MINUTE_MS = 60_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
 COUNTED_AT_ONCE = 5_000  # memories; counting more takes longer than the rest of the view
-COMPARED_AT_ONCE = 200  # memories of a page of duplicates, each with all of its agent
+COMPARED_AT_ONCE = 200  # memories a page of duplicates, each compared with all of its agent
 _counted = StampedCache[Facets](64)  # by filter
 _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
 
@@ -56,7 +56,7 @@ def show(visit: Visit) -> View:
     return View(
         template="memories.html",
         title="Memories",
-        data={"facets": counted, "memories": rows, "more": more},  # facets: None: still to count
+        data={"facets": counted, "memories": rows, "more": more},  # facets None: not counted yet
         more={"facets": facets, "unfolded": _OPEN, "sorts": list(Sort), "question": question},
     )
 

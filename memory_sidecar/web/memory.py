@@ -97,7 +97,7 @@ def edit_again(visit: Visit, problem: str, status: int) -> View:
     )
 
 
-# Changes. A form has the hash of the file that was shown, so that it undoes no later change.
+# Changes. A form has the hash of the file that was shown, so that it overwrites no later change.
 
 
 def save(visit: Visit) -> Done | View:

@@ -28,7 +28,7 @@ from memory_sidecar.sessions.model import Outcome
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered
-MAX_MARKS = 32_000  # of Markdown, which take its time; handbooks of that length have 8,000
+MAX_MARKS = 32_000  # rendering Markdown slows with its marks; a handbook that long has 8,000
 MAX_TITLE = 200
 _STEPS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_400 * 365, "mo"))
 
@@ -66,7 +66,7 @@ def templates() -> Environment:
 def _finalize(value: object) -> object:
     """Make invisible and direction-changing characters of a printed `value` visible.
 
-    The values of forms are sent back, and so printed with `| e`, which leaves them as they are.
+    The values of forms, which are sent back, are printed with `| e`, which changes no character.
     """
     if value is None:
         return ""
@@ -115,7 +115,7 @@ def markdown(text: str) -> Markup:
 
 _MARKS = re.compile(r"[\n!&*<>\[\\\]_`|~]")
 
-# What is wider than the page scrolls by itself, with the arrow keys, too.
+# Blocks that may be wider than the page scroll on their own, and with the focus by the arrow keys.
 _SCROLLED = (
     ("<pre>", '<pre tabindex="0">'),
     ("<table>", '<div class="scroll" tabindex="0"><table>'),

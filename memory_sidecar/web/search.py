@@ -30,7 +30,7 @@ class WhyNot:
     file: Why
     last_score: float | None  # of the last hit that is shown
     best: CodeHit | None = None  # its best chunk
-    place: int | None = None  # of that among all hits, from 1; None: further behind
+    place: int | None = None  # of its first hit among RANKED_HITS, from 1; None: further behind
 
 
 def show(visit: Visit) -> View:
@@ -126,7 +126,7 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyN
     inside = Path(why.path).relative_to(root).as_posix()
     wanted = CodeFilter(sources=(why.source,), path_globs=(literal_glob(inside),))
     query = CodeQuery(question, top_k=1, filter=wanted, explain=True)
-    best = next(iter(codebase.search(query, reporter=Silent())), None)  # `find` had the notices
+    best = next(iter(codebase.search(query, reporter=Silent())), None)  # `find` gave the notices
     query = replace(query, top_k=RANKED_HITS, filter=code_filter(visit), explain=False)
     every = codebase.search(query, reporter=Silent())
     files = [(hit.source, hit.filename) for hit in every]
@@ -143,4 +143,4 @@ def _file(visit: Visit, name: str) -> Path:
     if not sources:
         raise NotFound("nothing is indexed", hint="`memory-sidecar index PATH` indexes a folder")
     places = [each.source.root / each.path for each in resolve_paths(sources, name)]
-    return next(filter(os.path.exists, places), places[0])  # False for an impossible path
+    return next(filter(os.path.exists, places), places[0])  # `exists` never raises

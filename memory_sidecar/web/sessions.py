@@ -26,7 +26,7 @@ from memory_sidecar.web.rendering import MAX_TITLE, coloured_lines
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SNIPPETS = 10  # of a session that are shown; the others are named
-AFTER_MS = 60_000  # of the last message, in which reads and questions still count
+AFTER_MS = 60_000  # after the last message; reads and questions until then are of the session
 MAX_SHOWN = 2000  # characters of a message, a snippet or a summary; a link shows all of it
 
 
@@ -56,7 +56,7 @@ def show_one(visit: Visit) -> View:
     agent = visit.require_readable(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
     read = read_session(document)
-    session, _ = mask_document(replace(read, messages=()))  # its messages below: those shown
+    session, _ = mask_document(replace(read, messages=()))  # below, the messages that are shown
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)

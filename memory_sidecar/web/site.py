@@ -103,7 +103,7 @@ class Site:
 
     @property
     def is_ending(self) -> bool:
-        """Whether it takes no more requests, though some may not have ended yet."""
+        """Whether the page takes no more requests, though some may not have ended yet."""
         return self._server.should_exit
 
     def wait(self, timeout_s: float | None = None) -> None:

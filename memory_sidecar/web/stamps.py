@@ -1,4 +1,4 @@
-"""Notices that files have changed, by their stamps, and keeps what was made of them until then."""
+"""Notices changed files by their stamps, and caches what was made of files until they change."""
 
 from __future__ import annotations
 
@@ -39,10 +39,13 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 
 class StampedCache(Generic[T]):
-    """Values by key, each for as long as what it was made of has the same stamp. Thread-safe."""
+    """Values by key, each kept while the files that it was made of have the same stamps.
+
+    Thread-safe.
+    """
 
     def __init__(self, most: int) -> None:
-        """`most`: keys; one more, and all are forgotten."""
+        """`most`: how many keys are kept; one more makes the cache forget them all."""
         self._most = most
         self._known: dict[Hashable, tuple[object, T]] = {}
 

@@ -113,7 +113,7 @@ class Visit:
 
     @property
     def came_from(self) -> str:
-        """The address that a form was sent from, in its own view, and never of another site."""
+        """The address that the form names if it is in the form's own view, else that view."""
         to, view = self.text("to"), "/".join(self.path.split("/")[:2])
         return to if to.startswith(view) else self.to(view)
 
@@ -164,7 +164,7 @@ class Visit:
         """
         agent.on_use()
         live = agent.data.follow()
-        # Only then read: to open each of very many databases takes most of a view's time.
+        # Open the database only then: opening very many takes most of a view's time.
         is_missing = any(each.is_unscanned for each in live.values())
         is_begun = not is_missing or any(map(agent.data.open_anew().source_state, live))
         passes = [each.indexing for each in live.values() if each.indexing]
@@ -220,5 +220,5 @@ class Section:
     version: Callable[[Visit], object] | None = None
     """Returns a value that differs when the view would, such as the stamps of its files.
 
-    Called every second while it is open.
+    Called every second while the view is open.
     """

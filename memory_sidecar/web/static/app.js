@@ -4,7 +4,7 @@
 const at = (selector) => document.querySelector(selector);
 const rows = () => [...document.querySelectorAll("[data-row]")];
 
-// One stream, for a tab that is seen: a browser opens six connections to a host in all.
+// One stream, while the tab is visible: a browser opens at most six connections to a host.
 let stream = null;
 
 function listen() {
@@ -14,20 +14,20 @@ function listen() {
   if (!address || document.hidden) return;
   stream = new EventSource(address);
   stream.addEventListener("changed", lookAgain);
-  stream.addEventListener("error", tellGone); // a view that is no longer live must not look it
+  stream.addEventListener("error", tellGone); // a view that is no longer live must not look live
   stream.addEventListener("open", () => at("#failed").textContent === GONE && tell(""));
 }
 
 function lookAgain() {
   const live = at("#live");
-  if (isSent) return; // the answer comes in place of the view, which may be of what is gone by then
+  if (isSent) return; // the answer will replace the view, which may show what the form removed
   if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus, [data-read][open]")) return;
   const focused = rows().indexOf(document.activeElement);
   htmx.ajax("GET", location.href, { target: "#live", select: "#live", selectOOB: "#called", swap: "outerHTML" })
     .then(() => focused >= 0 && rows()[focused]?.focus(), () => {});
 }
 
-// What fails behind a view leaves that as it is, and is told above it until something succeeds.
+// A failed request leaves the view as it is; a message above it says so until one succeeds.
 const tell = (text) => (at("#failed").textContent = text);
 document.addEventListener("htmx:afterSwap", () => tell(""));
 document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
@@ -35,8 +35,8 @@ const GONE = "The page is no longer served: `memory-sidecar web` opens it again"
 const tellGone = () => tell(GONE);
 document.addEventListener("htmx:sendError", tellGone);
 
-// A form is sent to a page that is still served; otherwise the browser would forget what was written.
-// A second click soon after the first is part of it: the second answer would say that all is done already.
+// A form is sent only if the page is still served; otherwise the browser would lose what was written.
+// A second click soon after the first is ignored: its answer would say that all is done already.
 const ONE_CLICK_MS = 3000;
 let isSent = false, passes = false, clickedAt = -ONE_CLICK_MS;
 document.addEventListener("submit", (event) => {
@@ -52,13 +52,13 @@ document.addEventListener("submit", (event) => {
 
 addEventListener("pageshow", () => { isSent = false; clickedAt = -ONE_CLICK_MS; });
 
-// Nor is it left unasked. What was refused, or overtaken by another change, is not saved either.
+// Leaving an unsaved form asks first. What was refused, or overtaken by another change, is unsaved, too.
 const isUnsaved = (field) => field.value !== field.defaultValue || "unsaved" in field.dataset;
 addEventListener("beforeunload", (event) => {
   if (!isSent && [...document.querySelectorAll("form:has(textarea) :is(textarea, input)")].some(isUnsaved)) event.preventDefault();
 });
 
-document.addEventListener("visibilitychange", listen); // which tells of what changed meanwhile
+document.addEventListener("visibilitychange", listen); // the stream tells what changed meanwhile
 addEventListener("pagehide", () => stream && stream.close());
 listen();
 
@@ -100,10 +100,10 @@ document.addEventListener("click", (event) => {
   if (row) history.replaceState({ ...history.state, row }, "");
 });
 
-// Back in a list, the next step is from the row that was opened.
+// After going back to a list, j and k step from the row that was opened.
 addEventListener("pageshow", () => rows().find((each) => each.href === history.state?.row)?.focus());
 
-// A filter sends its form, and the view that comes has the focus where this one had it.
+// A changed filter sends its form, and the next view focuses the field that had the focus.
 let isFiltering = false;
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-sends]");
@@ -121,7 +121,7 @@ function countSelected() {
   at(".bulk output").textContent = `${selected} selected`;
   at(".bulk [data-all]").checked = selected > 0 && selected === chosen.length;
 }
-addEventListener("pageshow", countSelected); // back from elsewhere, what was ticked still is
+addEventListener("pageshow", countSelected); // after going back, what was ticked still is
 
 addEventListener("pagehide", () => isFiltering && (sessionStorage.focused = document.activeElement.name || ""));
 at(`form[data-sends] [name="${sessionStorage.focused || " "}"]:not([type=hidden])`)?.focus();
@@ -132,7 +132,7 @@ const fold = () => matchMedia("(max-width: 52rem)").matches && document.querySel
 document.addEventListener("htmx:afterSettle", fold);
 fold();
 
-// The address is the state: no word in it that says nothing.
+// The address holds the state of a view; parameters without a value are left out of it.
 document.addEventListener("formdata", ({ target, formData }) => {
   if (target.method !== "get") return;
   const all = [...formData];
