@@ -162,9 +162,9 @@ def words_of(tree: click.Group) -> dict[str, Any]:
 
 
 def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | None:
-    """Return how to complete a value: by a list, a mark of `completing`, or not, "".
+    """Return how to complete a value: a list, a mark of `completing`, or "" for no completion.
 
-    `None` for an option without a value.
+    Returns None for an option without a value.
     """
     if isinstance(parameter, click.Option) and (parameter.is_flag or parameter.count):
         return None

@@ -155,7 +155,7 @@ class Demo:
         for each in questions:
             of_agent = [] if each["kind"] == "code" else ["--agent", each["agent"]]
             self.run(*ASKING[each["kind"]], each["text"], *of_agent)
-        self.run("stop")  # what was asked is written behind the answer
+        self.run("stop")  # the daemon writes the log after the answer, at the latest at its end
         log = self.data / "questions" / "asked.jsonl"
         asked = zip(questions, log.read_text("utf-8").splitlines(), strict=True)
         noted = [
@@ -168,7 +168,7 @@ class Demo:
 
 
 def copied(project: Path) -> Path:
-    """A project to search: a copy of some folders of this repository."""
+    """Make `project`, a project to search: a copy of some folders of this repository."""
     for source in SOURCES:
         ignored = shutil.ignore_patterns("__pycache__", "*.png")
         shutil.copytree(ROOT / source, project / source, ignore=ignored)

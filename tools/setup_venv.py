@@ -56,7 +56,10 @@ def main(arguments: list[str]) -> int:
 
 
 def set_up() -> None:
-    """Every step can be repeated and the stamp comes last: an interruption costs only time."""
+    """Set up the environment. Each step can be repeated and the stamp is written last.
+
+    An interruption therefore costs only time.
+    """
     python = version_of_venv()
     if python is None or moved_or_upgraded(python):
         say(f"making .venv with Python {sys.version.split()[0]}")
@@ -147,7 +150,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove `path`; of a link, only the link."""
+    """Remove `path`; if it is a link, only the link."""
     if path.is_symlink():
         path.unlink()
     elif path.exists():
@@ -157,7 +160,7 @@ def remove(path: Path) -> None:
 def run(*command: str | Path, step: str, quiet: bool = False) -> None:
     """Run a command of `step`. Standard output stays free for the task's own result."""
     output = subprocess.DEVNULL if quiet else sys.stderr
-    # What a user has set pip to must not lead to another place.
+    # The user's pip settings must not install into another place.
     environment = {**os.environ, "PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     if subprocess.run(command, stdout=output, env=environment, check=False).returncode:
         raise SetUpFailed(step)

@@ -35,7 +35,7 @@ LIGHT = TerminalTheme(  # dark enough to be read on white
     ],
 )
 THEMES = {"light": LIGHT, "dark": DIMMED_MONOKAI}
-# As rich draws it, with the fonts of whoever looks instead of one from the network.
+# rich's own drawing, but with the viewer's fonts instead of one from the network.
 DRAWING = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">
 <style>.{unique_id}-matrix {{ font: {char_height}px monospace; line-height: {line_height}px }}
 {styles}</style>
