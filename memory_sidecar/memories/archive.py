@@ -77,9 +77,12 @@ class Archive:
 
         Raises PathRefused if it cannot be read.
         """
-        if not self.root.is_dir():
-            return []
-        check_root(os.fspath(self.root))
+        with named_errors(self.root), suppress(NotADirectoryError, PermissionError):
+            try:
+                self.data.enter(self.root).close()  # which refuses a link
+            except FileNotFoundError:
+                return []
+        check_root(os.fspath(self.root), if_gone="move away what is in its place")
         found = []
         named = (path for path in self.root.iterdir() if batch in ("", path.name))
         batches = (path for path in named if path.is_dir() and not path.is_symlink())

@@ -138,6 +138,28 @@ def test_an_archive_that_may_not_be_read_fails_a_check_of_its_agent_alone(run, u
     assert (deleted.status, deleted.error["code"]) == (2, "path_refused")
 
 
+@pytest.mark.parametrize("instead", ["archive", "archive/ann"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_is_no_archive_is_named_by_all_that_look_for_one(run, tmp_path, kind, instead):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    words = ("store", "Tills open at nine", "--category", "a", "--agent", "ann")
+    assert run(*words, "--data-dir", data).status == 0
+    removed = elsewhere / ("ann/b/memories/a" if instead == "archive" else "b/memories/a")
+    removed.mkdir(parents=True)
+    (removed / "not-ours.md").write_text("Tills open at ten\n")
+    place = data / instead
+    place.parent.mkdir(exist_ok=True)
+    if kind == "file":
+        place.touch()
+    else:
+        place.symlink_to(elsewhere)
+    (wrong,) = (each for each in run("doctor", "--data-dir", data, "--json").json if not each["ok"])
+    listed = run("restore", "--agent", "ann", "--data-dir", data, "--json")
+    assert listed.status == 2
+    assert wrong["text"] == listed.error["message"]
+    assert ("is not a folder" if kind == "file" else f"{place} is not opened") in wrong["text"]
+
+
 @pytest.mark.parametrize(
     "words",
     ["search x", "query x", "status", "doctor", "index .", "store x --agent a --category c"],
