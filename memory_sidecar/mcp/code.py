@@ -31,6 +31,7 @@ from memory_sidecar.core.visible import visible_line
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import first_fitting, lines_within
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.pages import NextCursor, further
 from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.uris import source_uri
 from memory_sidecar.mcp.where import code_filter, notice_foreign, path_and_sources, require_sources
@@ -80,7 +81,7 @@ class CodePassage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hits(Answer):
     hits: tuple[CodePassage, ...]
-    next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
+    next_cursor: NextCursor = ""
 
     def text(self) -> str:
         has_several = len({hit.source for hit in self.hits}) > 1
@@ -88,8 +89,7 @@ class Hits(Answer):
             f"{hit.where}{f'  [{hit.source}]' if has_several else ''}\n{hit.code}".rstrip()
             for hit in self.hits
         ]
-        more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
-        return "\n\n".join([*shown, *more]) or "no hits"
+        return "\n\n".join([*shown, *further(self.next_cursor)]) or "no hits"
 
 
 def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:

@@ -18,6 +18,7 @@ from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.pages import NextCursor
 from memory_sidecar.mcp.quoting import in_tag, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import StoredAnswer
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
@@ -26,7 +27,6 @@ from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery,
 from memory_sidecar.memories.names import is_in
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
-CURSOR = about("For further ones; empty when there are none.")
 MAX_PAGE = 100
 MAX_PROPERTY = 300  # characters of one, such as all evidence
 
@@ -62,7 +62,7 @@ class MemoryText(MemoryHead):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMemories(StoredAnswer):
     memories: tuple[MemoryText, ...]
-    next_cursor: Annotated[str, CURSOR] = ""
+    next_cursor: NextCursor = ""
 
     def text(self) -> str:
         return join_notes([each.text() for each in self.memories], self.next_cursor)
@@ -71,7 +71,7 @@ class FoundMemories(StoredAnswer):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryHeads(StoredAnswer):
     memories: tuple[MemoryHead, ...]
-    next_cursor: Annotated[str, CURSOR] = ""
+    next_cursor: NextCursor = ""
 
     def text(self) -> str:
         return join_notes([line_of(memory) for memory in self.memories], self.next_cursor, by="\n")
@@ -171,7 +171,7 @@ class ListMemories(Arguments):
 class Listing(StoredAnswer):
     categories: Annotated[tuple[Category, ...], about("Those below this one.")]
     memories: Annotated[tuple[MemoryHead, ...], about("Those in it and below.")]
-    next_cursor: Annotated[str, CURSOR] = ""
+    next_cursor: NextCursor = ""
 
     def text(self) -> str:
         categories = [

@@ -12,13 +12,16 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.results import about
 
 T = TypeVar("T")
 
 QUESTIONS_KEPT = 32
+
+NextCursor = Annotated[str, about("For further ones; empty when there are none.")]
 
 _CURSOR = re.compile(r"from-(\d{1,9})")
 
@@ -39,6 +42,11 @@ def offset_of(cursor: str) -> int:
 def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
     """Return the cursor after `shown`, the start of `found` at `offset`; "" if that is all."""
     return f"from-{offset + len(shown)}" if len(shown) < len(found) else ""
+
+
+def further(cursor: str, what: str = "ones") -> list[str]:
+    """Return the line that tells an agent how to go on; none where that was all."""
+    return [f'further {what}: cursor "{cursor}"'] if cursor else []
 
 
 class Pages:

@@ -16,7 +16,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.arguments import ArgumentPart, Arguments, Unlisted
 from memory_sidecar.mcp.budget import cut_to_fit
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.pages import cursor_after, offset_of
+from memory_sidecar.mcp.pages import NextCursor, cursor_after, further, offset_of
 from memory_sidecar.mcp.quoting import DATA, in_tag, quote, quote_line
 from memory_sidecar.mcp.tool import Answer, StoredAnswer
 from memory_sidecar.sessions.documents import parse_session_address, read_session
@@ -117,14 +117,13 @@ class SearchSessions(Arguments):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionHits(StoredAnswer):
     hits: tuple[SessionHit, ...]
-    next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
+    next_cursor: NextCursor = ""
 
     def text(self) -> str:
         if not self.hits:
             return "no hits"
-        more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
         return f"From earlier sessions: {DATA}.\n" + "\n\n".join(
-            [*map(_hit_text, self.hits), *more]
+            [*map(_hit_text, self.hits), *further(self.next_cursor)]
         )
 
 
@@ -214,7 +213,7 @@ class SessionText(StoredAnswer):
     code_snippets: Annotated[tuple[Snippet, ...], about("With the first messages only.")]
     message_count: int
     messages: tuple[Turn, ...]
-    next_cursor: Annotated[str, about("For later messages; empty after the last.")] = ""
+    next_cursor: NextCursor = ""
 
     def text(self) -> str:
         head = in_tag(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
@@ -222,8 +221,7 @@ class SessionText(StoredAnswer):
         lines = [f"From an earlier session: {DATA}.", f"<session {head}>", *map(quote, intro)]
         lines += map(_turn_text, self.messages)
         lines += map(_snippet_text, self.code_snippets)
-        more = [f'later messages: cursor "{self.next_cursor}"'] if self.next_cursor else []
-        return "\n".join([*lines, "</session>", *more])
+        return "\n".join([*lines, "</session>", *further(self.next_cursor, "messages")])
 
 
 def _turn_text(turn: Turn) -> str:

@@ -117,7 +117,7 @@ def test_hits_cost_little_however_long_the_code_and_show_what_was_asked_for(call
     told = text_of(result)
     assert len(told) <= 3000
     assert told.count("pay_back_the_voucher") == 5
-    assert 'further hits: cursor "from-5"' in told
+    assert 'further ones: cursor "from-5"' in told
     whole = call(
         plain, "search_code", query="pay back the voucher", paths=["?.py"], max_tokens=6000
     )
