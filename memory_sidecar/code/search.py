@@ -224,7 +224,7 @@ def related_chunks(
         raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")
     if (counts := rows.vector_counts()).pending:
         outcome = "comparing static vectors" if static else "leaving out the others"
-        reporter.notice(f"vectors {counts.percent} % done: {outcome}")
+        counts.notice_pending(reporter, outcome)
 
     def fetch(count: int) -> list[tuple[StoredChunk, float]]:
         arm = nearest(count + 1)

@@ -19,7 +19,7 @@ from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.language import TEXT, detect_language
-from memory_sidecar.core.results import Reporter, pluralize
+from memory_sidecar.core.results import Reporter, notice_too_large
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted
@@ -126,9 +126,7 @@ class Snapshot:
             and not is_data(each.path)
             and is_wanted(each)
         ]
-        if too_large:
-            what = too_large[0] if len(too_large) == 1 else pluralize(len(too_large), "file")
-            reporter.notice(f"{what} not indexed, too large: `max_file_bytes` allows more")
+        notice_too_large(too_large, "indexed", reporter)
 
 
 def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:

@@ -196,6 +196,13 @@ def name_all(names: Sequence[str]) -> str:
     return f"{', '.join(names)} {'are' if names[1:] else 'is'}"
 
 
+def notice_too_large(paths: Sequence[str], what: str, reporter: Reporter) -> None:
+    """Give notice of the files at `paths`, if any, that are not `what`, such as indexed."""
+    if paths:
+        named = paths[0] if len(paths) == 1 else pluralize(len(paths), "file")
+        reporter.notice(f"{named} not {what}, too large: `max_file_bytes` allows more")
+
+
 def name_first(names: Sequence[str], most: int, *, by: str = ", ") -> str:
     """Name the first `most` of `names`, with `by` between them, and count the others."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

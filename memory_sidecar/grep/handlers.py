@@ -19,7 +19,7 @@ from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.paths import real_place
-from memory_sidecar.core.results import Reporter, about, build_from, pluralize
+from memory_sidecar.core.results import Reporter, about, build_from, notice_too_large, pluralize
 from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.disk.read import read_text, size_limit
 from memory_sidecar.disk.registry import Registry
@@ -156,9 +156,7 @@ def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter
     """Report why there may be no hits."""
     if not_understood:
         reporter.notice(f"the pattern is not valid code in {', '.join(not_understood)}")
-    if too_large:
-        named = too_large[0] if len(too_large) == 1 else pluralize(len(too_large), "file")
-        reporter.notice(f"{named} not searched, too large: `max_file_bytes` allows more")
+    notice_too_large(too_large, "searched", reporter)
 
 
 def base_of(path: Path, cwd: Path, registry: Registry) -> Path:

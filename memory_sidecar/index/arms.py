@@ -137,8 +137,7 @@ class QuestionEmbedder:
         if not counts.pending:
             return embedder.embed_query
         outcome = "leaving out the others" if is_alone else f"ranking the others {meanwhile}"
-        vectors = f"vectors of agent {whose}" if whose else "vectors"
-        reporter.notice(f"{vectors} {counts.percent} % done: {outcome}")
+        counts.notice_pending(reporter, outcome, whose=whose)
         if counts.pending < counts.rows:
             return embedder.embed_query
         if required:

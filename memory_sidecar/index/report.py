@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import ListedFile, Time, pluralize
+from memory_sidecar.core.results import ListedFile, Reporter, Time, pluralize
 from memory_sidecar.core.sqlite import Connection, connect, named_errors
 from memory_sidecar.core.times import WEEK_SQL, format_duration
 from memory_sidecar.index.schema import Corpus
@@ -60,6 +60,11 @@ class VectorCounts:
     @property
     def percent(self) -> int:
         return 100 * (self.rows - self.pending) // max(self.rows, 1)
+
+    def notice_pending(self, reporter: Reporter, outcome: str, *, whose: str = "") -> None:
+        """Give notice of how many have theirs, and what comes of that; of the agent `whose`."""
+        vectors = f"vectors of agent {whose}" if whose else "vectors"
+        reporter.notice(f"{vectors} {self.percent} % done: {outcome}")
 
 
 def count_sources(connection: Connection) -> list[SourceCounts]:
