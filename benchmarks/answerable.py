@@ -43,7 +43,7 @@ from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionQuery
 from memory_sidecar.sessions.results import SessionHit
 
-# What each repository is about: one asks of another what is about something else.
+# Repositories on the same subject; each is asked questions about repositories on other subjects.
 WEB = {"express", "sinatra", "flask", "plug", "phoenix", "axum", "alamofire"}
 COMMANDS = {"click", "cobra"}
 GIBBERISH = ("asdf qwer zxcv", "florp the wibble snark", "xyzzy plugh foobarbaz")

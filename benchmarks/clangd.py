@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 SOURCES = {".c": "c", ".cc": "cpp", ".cpp": "cpp"}
-# Of clangd's kinds of tokens, those that a definition of ours may be meant by.
+# The kinds of clangd's tokens that may refer to a definition of ours.
 ASKED = frozenset("function method class struct enum type macro".split())
-FOLDERS = ("", "include", "src")  # that are included from
+FOLDERS = ("", "include", "src")  # in which clangd looks for included files
 
 Asked = tuple[str, int, str, set[tuple[str, int]], bool]
 """Path, line from 1, name, what it means (paths and lines), whether that is what we look for."""

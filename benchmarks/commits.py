@@ -34,7 +34,7 @@ SET = Path(__file__).parent / "sets" / "commits.json"
 CUTS = (1, 5, 10)
 TOP_CHUNKS = 60  # so that the first ten files are among them
 MAX_QUESTIONS = 150
-MAX_FILES = 8  # that a commit changes
+MAX_FILES = 8  # that the commit of a question changes
 MIN_WORDS = 3
 
 _NO_QUESTION = re.compile(
@@ -72,7 +72,7 @@ def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
     for repository in json.loads(file.read_text(encoding="utf-8")):
         name, base = repository["name"], repository["base"]
         tree = checkout(repository | {"name": f"commits-{name}", "revision": base}, checkouts)
-        _git(tree, "checkout", "--quiet", "--detach", base)  # it may be of an earlier set
+        _git(tree, "checkout", "--quiet", "--detach", base)  # it may be at another revision
         questions = list(questions_of(tree, repository))[:MAX_QUESTIONS]
         with cached_models(cache) as models, indexed(tree, models) as codebase:
             rows["with history"][name] = hits(codebase, questions, SearchMode.HYBRID)

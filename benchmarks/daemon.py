@@ -163,7 +163,7 @@ def _measure_starts(results: Results, daemon: Served) -> None:
         started = time.perf_counter()
         daemon.start()
         answered.append(time.perf_counter() - started)
-        _until(lambda: daemon.is_current, poll_s=0.05)  # to ask takes from what is measured
+        _until(lambda: daemon.is_current, poll_s=0.05)  # asking takes time from what is measured
         current.append(time.perf_counter() - started)
     note = f"from the start of the client, median of {STARTS}"
     results.add("restart, first answer", statistics.median(answered), "s", note=note)

@@ -17,7 +17,7 @@ from machine import RESULTS, describe_machine, machine_slug
 class Results:
     """Figures by name, in order: value, unit, and the wanted value if there is one.
 
-    Create it before anything is measured: the load of the machine is that of this moment.
+    Create it before anything is measured, because it records the load of the machine at once.
     """
 
     machine: dict[str, Any] = field(default_factory=describe_machine)

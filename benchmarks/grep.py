@@ -46,7 +46,7 @@ def _is_method(node: ast.AST) -> bool:
     ][:1] == ["self"]
 
 
-# What a pattern has to find, told by Python's parser. From rare words to none.
+# Whether a node of Python's parser is a match of the pattern. Patterns with rare words come first.
 PATTERNS: dict[str, Callable[[ast.AST], bool]] = {
     "get_object_or_404($$$)": lambda node: _is_call(node, "get_object_or_404"),
     "@cached_property\ndef $F($$$): $$$": lambda node: (

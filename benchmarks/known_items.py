@@ -1,7 +1,7 @@
 """Measures known-item search: python benchmarks/known_items.py [--build]
 
 Questions with exactly one right file: a name that one file defines, alone, within a sentence, in
-lower case, with a typo, or only its first half; a message that occurs in one file, literally or
+lower case, with a typo, or only its beginning; a message that occurs in one file, literally or
 with values filled in, each also after a prefix as of a log, or with paths filled in; the key of a
 setting; a path. Besides, how-to questions that a README or the docs answer. The sets are
 `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of `sets/repositories.json`.
@@ -123,7 +123,7 @@ def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
 
 
 def after_prefixes(items: Sequence[Item]) -> Iterator[Item]:
-    """The messages among `items`, each after what a program or its log puts before one."""
+    """The messages among `items`, each behind a prefix such as a program or its log adds."""
     prefixes = cycle(PREFIXES)
     for item in items:
         if item["kind"].startswith("message"):
@@ -184,8 +184,8 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
         at = len(name) // 2
         typo = name[: at - 1] + name[at] + name[at - 1] + name[at + 1 :]
         yield item("name with a typo", typo, file)
-    halves = {half_of(name): file for name, file in names.items()}
-    of_kind = {"message": messages, "path": paths, "half a name": halves, "setting": settings(rows)}
+    starts = {start_of(name): file for name, file in names.items()}
+    of_kind = {"message": messages, "path": paths, "half a name": starts, "setting": settings(rows)}
     for kind, of in of_kind.items():
         for text, file in some(of):
             yield item(kind, text, file)
@@ -198,13 +198,13 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
     yield from starmap(partial(item, "file without extension"), some(stems(rows)))
 
 
-def half_of(name: str) -> str:
+def start_of(name: str) -> str:
     """The first two thirds of `name`."""
     return name[: 2 * len(name) // 3]
 
 
 def stems(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
-    """The path of the only source that is called so, by a name that nothing defines."""
+    """The path of the only source file with a stem that is no defined name, by stem."""
     called: dict[str, set[str]] = defaultdict(set)
     defined: set[str] = set()
     for file, symbols, _ in rows:

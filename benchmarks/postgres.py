@@ -17,7 +17,7 @@ SHARED_BUFFERS = "1GB"
 
 def server_in(folder: Path) -> Any:  # noqa: ANN401  its package has no types
     """Start a server with its defaults and the data in `folder`; it stops with this process."""
-    # Where XDG_RUNTIME_DIR is missing it warns, and puts a lock into the temporary folder.
+    # Without XDG_RUNTIME_DIR the package warns, and puts a lock into the temporary folder.
     with (
         mock.patch.object(tempfile, "tempdir", str(folder.parent)),
         warnings.catch_warnings(action="ignore"),
@@ -27,7 +27,7 @@ def server_in(folder: Path) -> Any:  # noqa: ANN401  its package has no types
 
 
 def started_server(folder: Path) -> Any:  # noqa: ANN401  its package has no types
-    """Start a server with the memory of `docs/team.md`, which holds the HNSW graphs."""
+    """Start a server with the shared buffers of `docs/team.md`, which hold the HNSW graphs."""
     server = server_in(folder)
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         (found,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)

@@ -31,11 +31,11 @@ from memory_sidecar.core.results import Silent
 GOLDEN = Path(__file__).parent / "golden.json"
 CODING_SESSIONS = Path(__file__).parent / "sets/coding-sessions"
 CODING_MEMORIES = Path(__file__).parent / "sets/coding-memories"
-# How far a figure may fall: a question more or less of a small set, other vectors on other chips.
+# How far a figure may fall: by one question of a small set, or by other vectors on other chips.
 NOISE = 0.01
 
 Figures = dict[str, float]
-"""By set and metric, `code-dev ndcg@10`, and by what ranked where that is not hybrid."""
+"""By set and metric, such as `code-dev ndcg@10`, and by the ranking if it is not hybrid."""
 
 
 def main() -> None:

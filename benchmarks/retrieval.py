@@ -1,11 +1,10 @@
 """Measures ranking: python benchmarks/retrieval.py SET [SET…]
 
 A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or the `questions` of a data
-directory, for which see `own_questions.py`. Every document becomes a file,
-goes through the real index and is looked for with the real search, by keyword, by vector and by
-both. A file counts at the rank of its best chunk. A set of conversations becomes sessions instead,
-and then memories: see `conversations.py` and `turns_as_memories.py`. For one of memories see
-`stored_memories.py`.
+directory, for which see `own_questions.py`. Every document becomes a file, goes through the real
+index and is looked for with the real search, by keyword, by vector and by both. A file counts at
+the rank of its best chunk. A set of conversations becomes sessions instead, and then memories: see
+`conversations.py` and `turns_as_memories.py`. For a set of memories see `stored_memories.py`.
 """
 
 from __future__ import annotations

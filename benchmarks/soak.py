@@ -34,7 +34,7 @@ from trees import chosen_tree
 DB = "codebase.sqlite"
 PAUSE_S = (0.0, 0.4)  # between two changes
 CLIENTS = 2
-WORD_EVERY = 25  # changes: then a save is looked for at once
+WORD_EVERY = 25  # changes between two saves that are searched for at once
 LEFT_ALIVE = 1 / 2  # of the time
 MOST_GROWTH = 1.1  # of the memory of a daemon that is ten minutes old
 MOST_THREADS = 40  # when all is indexed; CocoIndex keeps those of a first index for 10 s more

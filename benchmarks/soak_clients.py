@@ -134,7 +134,7 @@ class Clients:
 
     def _any_question(self) -> list[str]:
         question, word = self.chance.choice(QUESTIONS), self.chance.choice(WORDS)
-        number = self.chance.randrange(1000)  # so that not all was asked before
+        number = self.chance.randrange(1000)  # so that most questions are new
         return self.chance.choice(
             [
                 ["search", "--all", f"{question} {number}"],

@@ -71,7 +71,7 @@ def measure_stored(
 
 
 def naming_project(question: Row) -> Row:
-    """Return the question as someone asks it who is in no project, or in another one."""
+    """Return the question with its project's name, as a person outside that project asks it."""
     project = question.get("project")
     return question | {"text": f"{question['text']} in {project}"} if project else question
 

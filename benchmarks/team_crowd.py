@@ -69,8 +69,8 @@ class Crowd:
     calls: int
     stored: int
     errors: Counter[str]
-    lost: int  # as some writer has been answered, and the team does not have it
-    differing: int  # files of any machine that are not as the team's
+    lost: int  # changes that were confirmed to a writer and that the team does not have
+    differing: int  # files of any machine that differ from the team's
     doubled: int  # rows of any machine's own database beyond its files, or fewer
 
 
@@ -157,7 +157,7 @@ def run_crowd(
         kill_and_start(server)
     records = [each.result() for each in working]
     judge = partial(judged, address)
-    # Twice, as what one gives in its last exchange is news for those before it.
+    # Twice, because what a machine gives in its exchange is news for those that exchanged before.
     list(executor.map(judge, machines))
     with psycopg.connect(address) as connection:
         rows = connection.execute("SELECT path, hash FROM memory_sidecar.mirrored").fetchall()
@@ -205,7 +205,7 @@ def measure_two(server: Any, folder: Path, *, memories: int) -> dict[str, Any]: 
             services.team_files(agent).exchange(Silent())
             found[f"{name}_s"] = round(time.perf_counter() - started, 2)
         times: dict[str, list[float]] = {"store_without_team": [], "store": [], "hit_after": []}
-        for services in (alone, one):  # so that both have looked at the files
+        for services in (alone, one):  # so that both have scanned their files before the first time
             Memories(services.agent(SHARED), Silent()).store(Draft(content="first", category="c"))
         for step in range(ROUNDS):
             for name, services in (("store_without_team", alone), ("store", one)):
@@ -231,13 +231,13 @@ def kill_and_start(server: Any) -> None:  # noqa: ANN401  as above
     process.kill()
     _, left = psutil.wait_procs(its_own, timeout=10)
     assert not left
-    (server.pgdata / "postmaster.pid").unlink(missing_ok=True)  # nobody may have reaped it
+    (server.pgdata / "postmaster.pid").unlink(missing_ok=True)  # its process may stay as a zombie
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         try:
             server.ensure_postgres_running()
         except (subprocess.SubprocessError, AssertionError):
-            # On a busy machine `pg_ctl` gives up after ten seconds on a server that comes up.
+            # On a busy machine `pg_ctl` gives up after ten seconds on a server that still comes up.
             if time.monotonic() > deadline:
                 raise
         else:

@@ -134,7 +134,7 @@ class Asked:
     def model(self, text: str) -> Floats:
         """Return the vector of `text` after the time that the model takes for it."""
         started = time.perf_counter()
-        self._model.embed_query(f"{text} {next(self._number)}")  # it remembers the last questions
+        self._model.embed_query(f"{text} {next(self._number)}")  # new: the last are cached
         self._model_runs.append((started, time.perf_counter()))
         return self.vector(text)
 

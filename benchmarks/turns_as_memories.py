@@ -26,7 +26,7 @@ from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 
 TOP_K = 20
-STAMPED_AT = 1_772_356_320_000  # all of them, and asked for then, so that none has faded
+STAMPED_AT = 1_772_356_320_000  # every turn and every question, so that no memory has faded
 RANKINGS: dict[str, dict[str, Any]] = {
     "keyword": {"mode": SearchMode.KEYWORD},
     "vector": {"mode": SearchMode.VECTOR},

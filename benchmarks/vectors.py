@@ -35,7 +35,7 @@ def give_random_vectors(store: DerivedStore) -> None:
 
 
 def give_codebase_random_vectors(data_dir: Path) -> None:
-    """Do so in the codebase of `data_dir`, as if the model there had made them."""
+    """Give random vectors to the codebase of `data_dir`, as if its model had made them."""
     with closing(Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)) as services:
         paths = services.codebase().paths
         with closing(CodeStore(paths.db, clock=system_clock)) as store:

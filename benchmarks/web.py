@@ -2,9 +2,9 @@
 
 For each N, makes a data directory with N memory files, a session for every 20 memories, a
 dense-context root of 300 atoms, and 50 small sources. The page is served as a daemon serves it, and
-each view is requested over HTTP. There is no model, which would be embedding meanwhile. CPU time is
-that of the whole process, which holds on a busy machine too. Ten minutes on two cores with 10,000
-and 100,000 memories.
+each view is requested over HTTP. There is no model, which would embed meanwhile. CPU time is that
+of the whole process, and holds on a busy machine too. Ten minutes on two cores with 10,000 and
+100,000 memories.
 """
 
 from __future__ import annotations
