@@ -5,6 +5,7 @@ That it works is shown by whoever runs these tests through it.
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -91,3 +92,16 @@ def test_a_python_that_will_do_makes_the_environment(project, bin_folder):
     )
     status, _, error = call(project, bin_folder)
     assert (status, error) == (1, f"made by {project}/tools/setup_venv.py\n")
+
+
+def test_where_to_install_is_not_for_a_users_settings_of_pip(monkeypatch, capfd):
+    """They would have it elsewhere, or refuse what is installed from this folder."""
+    monkeypatch.setenv("PIP_TARGET", "/elsewhere")
+    monkeypatch.setenv("PIP_REQUIRE_HASHES", "1")
+    monkeypatch.setenv("PIP_PROXY", "proxy.example:8080")
+    set_up = runpy.run_path(str(ROOT / "tools" / "setup_venv.py"))
+    set_up["run"](sys.executable, "-m", "pip", "config", "list", step="showing pip's settings")
+    shown = capfd.readouterr().err
+    assert "proxy.example" in shown
+    assert "elsewhere" not in shown
+    assert "require-hashes" not in shown

@@ -34,6 +34,10 @@ import importlib, pkgutil, memory_sidecar
 for module in pkgutil.walk_packages(memory_sidecar.__path__, "memory_sidecar."):
     importlib.import_module(module.name)
 """
+# Settings of pip for other projects: they would install elsewhere, or refuse the lock.
+OF_OTHERS = {
+    f"PIP_{name}" for name in "TARGET PREFIX ROOT PYTHON CONSTRAINT REQUIRE_HASHES DRY_RUN".split()
+}
 PIP_IS_WHOLE = "import importlib.metadata as m, sys; sys.exit(m.files('pip') is None)"
 
 
@@ -160,8 +164,8 @@ def remove(path: Path) -> None:
 def run(*command: str | Path, step: str, quiet: bool = False) -> None:
     """Run a command of `step`. Standard output stays free for the task's own result."""
     output = subprocess.DEVNULL if quiet else sys.stderr
-    # The user's pip settings must not install into another place.
-    environment = {**os.environ, "PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environment = {name: value for name, value in os.environ.items() if name not in OF_OTHERS}
+    environment |= {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     if subprocess.run(command, stdout=output, env=environment, check=False).returncode:
         raise SetUpFailed(step)
 
