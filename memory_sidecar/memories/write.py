@@ -293,7 +293,10 @@ def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> tup
     """
     files = [directory.read(path) for path in paths]
     for file in files:
-        edit_page(file.text, {})
+        try:
+            edit_page(file.text, {})
+        except PageBroken as error:
+            raise PageBroken(f"{file.path}: {error.message}", hint=error.hint) from error
     return tuple(file.path for file in files)
 
 

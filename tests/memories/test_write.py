@@ -428,9 +428,9 @@ def test_what_cannot_say_that_it_is_superseded_keeps_all_as_it_is(directory, rem
     broken.write_text("---\ntags: [a\n---\nUse files\n")
     other = remember("Use tables").file
     before = tree(directory.root)
-    with pytest.raises(PageBroken):
+    with pytest.raises(PageBroken, match=rf"^{broken.name}: the frontmatter is broken"):
         remember("Use queues", supersedes=[broken.name])
-    with pytest.raises(PageBroken):
+    with pytest.raises(PageBroken, match=rf"^{broken.name}: the frontmatter is broken"):
         update(directory, other.path, Changes(supersedes=(broken.name,)), now_ms=NOW)
     assert tree(directory.root) == before
 
