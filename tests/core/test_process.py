@@ -52,7 +52,8 @@ from memory_sidecar.core.process import MAX_DATA_BYTES, limit_memory
 
 limit_memory()
 take = f"bytes({MAX_DATA_BYTES + (1 << 20)})"  # asked for and, unlike a bytearray, never touched
-child = run_child([sys.executable, "-c", take], environ=os.environ, timeout_s=30)
+once_lifted = f"import sys; sys.stdin.read(); {take}"  # what it reads ends after that
+child = run_child([sys.executable, "-c", once_lifted], environ=os.environ, timeout_s=30)
 assert child.returncode == 0, child.stderr
 assert run_child(child.args, environ=os.environ, timeout_s=30, is_limited=True).returncode == 1
 try:
