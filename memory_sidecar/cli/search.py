@@ -195,9 +195,9 @@ def _highlight(
     from rich.style import Style
     from rich.syntax import ANSI_DARK, ANSI_LIGHT, ANSISyntaxTheme, Syntax
 
-    # Of the terminal's own colours, those that can be read on any background: on white, bright
-    # green and cyan have a contrast of 1.3 to 2.1. Only the words found are underlined, and no
-    # character is marked as an error: a chunk may begin inside a docstring.
+    # These colours of the terminal can be read on any background; on white, bright green and cyan
+    # would have a contrast of 1.3 to 2.1. Only the words found are underlined, and no character is
+    # marked as an error: a chunk may begin inside a docstring.
     styles = {
         token: (ANSI_LIGHT[token] if each.color and each.color.name in PALE else each)
         + Style(underline=False)

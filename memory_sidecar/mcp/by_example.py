@@ -37,7 +37,7 @@ class OfPattern(Arguments):
     pattern: str = Field(description="Code; $X is one node, $$$ any number: open($FILE, $$$)")
     languages: list[str] = Field(default=[])
     paths: list[str] = Field(default=[])
-    limit: Unlisted[int] = Field(default=30, ge=1, le=MAX_PLACES)  # an answer names it
+    limit: Unlisted[int] = Field(default=30, ge=1, le=MAX_PLACES)  # named by an answer that is cut
     source: Unlisted[str] = ""
 
 

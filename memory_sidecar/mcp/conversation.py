@@ -68,19 +68,19 @@ class Wire:
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Streams]:
         """Open the streams from and to the client; the first ends with the connection."""
-        heard, hear = anyio.create_memory_object_stream[Inbound](0)
-        say, sent = anyio.create_memory_object_stream[SessionMessage](0)
+        inbound, received = anyio.create_memory_object_stream[Inbound](0)
+        to_client, outbound = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._read, heard)
-            tasks.start_soon(self._write, sent)
-            yield hear, say
+            tasks.start_soon(self._read, inbound)
+            tasks.start_soon(self._write, outbound)
+            yield received, to_client
 
-    async def _read(self, heard: ObjectSendStream[Inbound]) -> None:
-        async with heard:
+    async def _read(self, inbound: ObjectSendStream[Inbound]) -> None:
+        async with inbound:
             try:
                 while line := await self._next_line():
                     if line.strip():
-                        await self._hear(line, heard)
+                        await self._pass_on_line(line, inbound)
             except OSError as error:
                 _log.info("a client broke off: %s", error)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -107,9 +107,9 @@ class Wire:
             await self._write_line(line.refusal)
             line = IncomingLine()
 
-    async def _write(self, sent: ObjectReceiveStream[SessionMessage]) -> None:
-        async with sent:
-            async for each in sent:
+    async def _write(self, outbound: ObjectReceiveStream[SessionMessage]) -> None:
+        async with outbound:
+            async for each in outbound:
                 message = each.message
                 line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:
@@ -121,16 +121,16 @@ class Wire:
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(message.id)
 
-    async def _hear(self, line: bytes, heard: ObjectSendStream[Inbound]) -> None:
+    async def _pass_on_line(self, line: bytes, inbound: ObjectSendStream[Inbound]) -> None:
         try:
             value = read_json(line)
         except BrokenJson as broken:
             await self._write_line(error_line(find_id(line), PARSE_ERROR, str(broken)))
             return
         for each in value if isinstance(value, list) and value else [value]:  # a batch
-            await self._take(each, heard)
+            await self._pass_on(each, inbound)
 
-    async def _take(self, value: Any, heard: ObjectSendStream[Inbound]) -> None:  # noqa: ANN401
+    async def _pass_on(self, value: Any, inbound: ObjectSendStream[Inbound]) -> None:  # noqa: ANN401
         has_id = isinstance(value, dict) and "id" in value
         try:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
@@ -150,7 +150,7 @@ class Wire:
             "notifications/cancelled"  # whose request is never answered
         ):
             self._settle((message.params or {}).get("requestId"))
-        await heard.send(SessionMessage(message))
+        await inbound.send(SessionMessage(message))
 
     def _settle(self, request_id: object) -> None:
         if isinstance(request_id, str | int):
@@ -209,11 +209,11 @@ class McpConversation:
         loop = asyncio.get_running_loop()
         text = await loop.run_in_executor(None, instructions, self._caller)
         options = SERVER.create_initialization_options()
-        async with wire.streams() as (hear, say):
+        async with wire.streams() as (received, to_client):
             await serve_dual_era_loop(
                 SERVER,
-                hear,
-                say,
+                received,
+                to_client,
                 lifespan_state=self._caller,
                 init_options=options.model_copy(update={"instructions": text}),
             )

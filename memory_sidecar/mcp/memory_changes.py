@@ -90,7 +90,7 @@ class UpdateMemory(Arguments):
     project: Unlisted[str | None] = None
     supersedes: tuple[str, ...] = ()
     if_hash: str = ""
-    shared: Unlisted[bool] = False  # the refusal names it
+    shared: Unlisted[bool] = False  # the refusal of a shared memory names it
     allow_secrets: Unlisted[bool] = False
 
 
@@ -119,7 +119,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
 class RemoveMemory(Arguments):
     path: str
     if_hash: str = ""
-    shared: Unlisted[bool] = False  # the refusal names it
+    shared: Unlisted[bool] = False  # the refusal of a shared memory names it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Remo
 class MoveMemory(Arguments):
     path: str
     to: str = Field(description="New path, or category/")
-    shared: Unlisted[bool] = False  # the refusal names it
+    shared: Unlisted[bool] = False  # the refusal of a shared memory names it
     allow_secrets: Unlisted[bool] = False
 
 

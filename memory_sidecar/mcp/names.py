@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class OfUses(Arguments):
-    top_k: Unlisted[int] = Field(default=30, ge=1, le=MAX_PLACES)  # an answer names it
+    top_k: Unlisted[int] = Field(default=30, ge=1, le=MAX_PLACES)  # named by an answer that is cut
     languages: Unlisted[list[str]] = Field(default=[])
     paths: list[str] = Field(default=[])
     source: str = ""

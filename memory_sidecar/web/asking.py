@@ -47,7 +47,7 @@ class FoundByKind:
 def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) -> FoundByKind:
     """Return the best hits of each of `kinds`, and record the question in the question log.
 
-    With the parameter `n`, `file` or `json`, the question was recorded before, and is not again.
+    Not recorded with the parameter `n`, `file` or `json`, which links to a recorded question have.
     """
     limit = limit_of(visit, kinds)
     asks: dict[Asked, Callable[[Visit, str, SearchMode, int], list[Any]]] = {

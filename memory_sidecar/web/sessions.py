@@ -56,7 +56,7 @@ def show_one(visit: Visit) -> View:
     agent = visit.require_readable(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
     read = read_session(document)
-    session, _ = mask_document(replace(read, messages=()))  # below, the messages that are shown
+    session, _ = mask_document(replace(read, messages=()))  # below: those shown
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
