@@ -2,7 +2,7 @@
 
 A time is epoch milliseconds. It is parsed from ISO 8601 in all its forms, also with single digits
 (`2026-3-1 9:05`), as UTC where no zone is given. Words such as `yesterday`, whose meaning depends
-on the reader's zone, are refused.
+on the reader's zone, are refused; in a question they are read, by `index.asked_time`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import numpy as np
 from memory_sidecar.core.model import Explanation, Query, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import Scores
+from memory_sidecar.index.asked_time import AskedTime
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.words import lacks_latin
 
@@ -80,15 +81,21 @@ def lift_named(share: Scores) -> Scores:
     return NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
 
 
-def weak_below(query: Query, explanation: Explanation, usual: float) -> float:
+def weak_below(
+    query: Query, explanation: Explanation, usual: float, time: AskedTime | None
+) -> float:
     """Return the score below which a hit of `query` is weak; 0 if only one arm scored it.
 
     To the model all text without Latin letters is alike: a hit that shares no word with such a
-    query is weak whatever its score. Any other hit is weak below `usual`.
+    query is weak whatever its score. Any other hit is weak below `usual`, to which half of what
+    its `time` lifted it by is added: on any day something was written.
     """
     if query.mode is not SearchMode.HYBRID or explanation.cosine is None:
         return 0.0
-    return math.inf if not explanation.keyword and lacks_latin(query.text) else usual
+    if not explanation.keyword and lacks_latin(query.text):
+        return math.inf
+    lifted = 0.0 if time is None or time.is_all else explanation.terms.get("time", 0.0)
+    return usual + lifted / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,11 @@ def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[Ra
         return list(hits)
     judged = [hits[at] for at in chosen]
     told = zip(judged, judge(question, [*chosen.values()]), strict=True)
-    keys = [hit.score + JUDGE_WEIGHT * value for hit, value in told]
+    keys = [
+        # A time counts twice: `judge` sees no dates, and would tell siblings apart by chance.
+        hit.score + hit.explanation.terms.get("time", 0.0) + JUDGE_WEIGHT * value
+        for hit, value in told
+    ]
     better = list(hits)
     for place, hit in zip(chosen, reorder(judged, keys), strict=True):
         better[place] = hit

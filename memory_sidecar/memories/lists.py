@@ -170,6 +170,14 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
     )
 
 
+def chunks_written(rows: MemoryRows, start: int, end: int) -> Ids:
+    """Return the chunks of the memories stored or changed from `start` to `end`, epoch ms."""
+    within = (
+        "created_at >= :start AND created_at < :end OR updated_at >= :start AND updated_at < :end"
+    )
+    return _chunks_of(rows.connection, within, {"start": start, "end": end})
+
+
 def count_outdated(rows: MemoryRows) -> int:
     """Count the expired and superseded memories, which lists and searches leave out."""
     condition, values = filter_sql(MemoryFilter(), rows)

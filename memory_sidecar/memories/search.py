@@ -3,6 +3,7 @@
     question ──▶ coverage: the share of its words and identifiers, by idf, that a chunk holds
              └─▶ cosine of every chunk
     filters apply inside both ──▶ the best of each, scored by both: cosine + 0.3 · coverage
+        + 0.2 for what is from the time that the question names
     ──▶ a memory counts as its best chunk ──▶ strength and losses ──▶ reranking ──▶ hits
 
 An agent's own memories and the shared ones are ranked together, since every term means the same
@@ -26,6 +27,7 @@ from memory_sidecar.disk.atoms import Standing, standing_of
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
+from memory_sidecar.index.asked_time import NO_LIFT, AskedTime, Lift, asked_time
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.identifiers import with_identifiers
@@ -42,7 +44,7 @@ from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.hit import WEAK_BELOW, RankedMemory, fit_budget, rerank
-from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
+from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks, chunks_written
 from memory_sidecar.memories.lookup import (
     MAX_NAMES,
     ChunkPlace,
@@ -61,6 +63,7 @@ CHUNKS_A_HIT = 4  # best chunks for each hit that is wanted, at least
 SPARE_HITS = 15  # hits read beyond those wanted: copies are dropped, and reranking may lift one
 SPARE_EQUALS = 100  # chunks read beyond the depth: the last ones are often equally good
 COVERAGE_WEIGHT = 0.3
+TIME_WEIGHT = 0.2  # of being from the time that the question names
 OUTDATED_LOSS = 0.5  # share of its score that an outdated memory loses
 OTHER_PROJECT_LOSS = 0.15  # share that a memory of another project than the preferred one loses
 ASKED_LOSS = 0.05  # share that an outdated memory loses if outdated ones are asked for
@@ -98,8 +101,12 @@ def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searche
     mostly in another script, if anything holds its words.
     """
     query = _about_project(query, readable)
-    searches = [_Search.of(query, each) for each in readable]
     is_judged = query.mode is SearchMode.HYBRID
+    time = None
+    if is_judged and readable:
+        time = asked_time(query.text, now=readable[0].rows.now)
+    query = replace(query, text=time.rest) if time else query
+    searches = [_Search.of(query, time, each) for each in readable]
     if is_mostly_foreign(query.text) and any(len(search.words.ids) for search in searches):
         searches = [replace(search, meaning=Arm.silent()) for search in searches]
         is_judged = False
@@ -167,9 +174,11 @@ class _Search:
     rows: MemoryRows
     words: Arm
     meaning: Arm
+    time: AskedTime | None  # that the question is about
+    lift: Lift  # of what is from then
 
     @classmethod
-    def of(cls, query: MemoryQuery, readable: Readable) -> _Search:
+    def of(cls, query: MemoryQuery, time: AskedTime | None, readable: Readable) -> _Search:
         """Ask both arms; the model embeds the question in another thread meanwhile."""
         embedding: Future[Vector] | None = None
         if readable.embed_query is not None:
@@ -180,7 +189,11 @@ class _Search:
         if embedding is not None:
             view = readable.store.indexes[MEMORY_CHUNKS.vector_table].view(rows.connection)
             meaning = _filtered_arm(*view.cosines(embedding.result()), chosen)
-        return cls(query, rows, words, meaning)
+        lift = NO_LIFT
+        if time is not None:
+            written = chunks_written(rows, time.start, time.end)
+            lift = time.lift(rows.connection, MEMORY_CHUNKS, written, TIME_WEIGHT)
+        return cls(query, rows, words, meaning, time, lift)
 
     def hits(self, average: float | None) -> list[RankedMemory]:
         """Return at least `top_k` of the best memories, in no particular order.
@@ -210,7 +223,8 @@ class _Search:
                 passage=passages[place.chunk],
                 score=float(ranked.scores[at]),
                 explanation=why,
-                weak_below=weak_below(self.query, why, WEAK_BELOW) + why.terms.get("strength", 0.0),
+                weak_below=weak_below(self.query, why, WEAK_BELOW, self.time)
+                + why.terms.get("strength", 0.0),
             )
             for at in order
             for place, why in [(places[at], ranked.explain(at))]
@@ -223,10 +237,12 @@ class _Search:
             return ScoredRows.by_arm(self.query.mode, ids, arm.scores_of(ids))
         cosine, keyword = self.meaning.scores_of(ids), self.words.scores_of(ids)
         full = COVERAGE_WEIGHT + (0.0 if average is None else 1.0)
+        full += self.lift.full
         summands = {
             "cosine": np.nan_to_num(cosine) / full,
             "assumed": np.where(np.isnan(cosine), average or 0.0, 0.0) / full,
             "keyword": COVERAGE_WEIGHT * np.nan_to_num(keyword) / full,
+            "time": self.lift.of(ids) / full,
         }
         relevance = sum(summands.values(), np.zeros(len(ids)))
         return ScoredRows(ids, cosine, keyword, summands, np.clip(relevance, 0.0, 1.0))

@@ -144,6 +144,7 @@ class Sessions:
                 self.agent.deletions(),
                 store=store,
                 embed_query=embed_query,
+                now=self._clock(),
                 judge=judge,
             )
 

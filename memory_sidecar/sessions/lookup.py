@@ -105,6 +105,12 @@ def allowed_rows(
     return np.array(ids, np.int64)
 
 
+def rows_written(connection: Connection, kind: HitKind, start: int, end: int) -> Ids:
+    """Select the rows of `kind` from `start` to `end`, epoch ms, as sorted ids."""
+    written = f"SELECT id FROM {CORPUS_OF[kind].rows} WHERE created_at >= ? AND created_at < ?"
+    return np.sort(np.array(column(connection, written, (start, end)), np.int64))
+
+
 def rows_with_all(
     connection: Connection, kind: HitKind, *, phrases: Sequence[str], prefixes: Sequence[str]
 ) -> Ids:

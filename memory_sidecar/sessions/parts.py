@@ -89,7 +89,11 @@ def rerank(
     before = _preceding_messages(connection, messages)
     passages = [_passage(each.kind, each.row, before.get(each.row.row_id)) for each in judged]
     told = zip(judged, judge(question, passages), strict=True)
-    keys = [each.relevance + JUDGE_WEIGHT * value for each, value in told]
+    keys = [
+        # A time counts twice, as for memories: `judge` sees no dates.
+        each.relevance + each.explanation.boosts.get("time", 0.0) + JUDGE_WEIGHT * value
+        for each, value in told
+    ]
     return reorder(parts, [*keys, *(-math.inf for _ in parts[MAX_HITS:])])
 
 

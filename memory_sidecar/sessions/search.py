@@ -14,6 +14,7 @@ A message gains from the messages beside it, since an answer often does not repe
     + 0.2 · BM25 of its whole session, as a share of its maximum
     + 0.04, if the question names its speaker, and no other
     + 0.1, if a user said it, and the question is what "I" said
+    + 0.15, as other rows, if it is from the time that the question names
 
 and loses 0.2 · 5 / (5 + its words outside of questions and code), unless it is such an answer. The
 second term and this loss do not count for a question that asks what was asked.
@@ -39,6 +40,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores
+from memory_sidecar.index.asked_time import NO_LIFT, AskedTime, Lift, asked_time
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.identifiers import with_identifiers
@@ -55,7 +57,7 @@ from memory_sidecar.index.keyword import (
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, saturate, weak_below
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.index.words import plain_words
-from memory_sidecar.sessions.lookup import CORPUS_OF, allowed_rows, rows_with_all
+from memory_sidecar.sessions.lookup import CORPUS_OF, allowed_rows, rows_with_all, rows_written
 from memory_sidecar.sessions.model import HitKind, Required, SessionQuery
 from memory_sidecar.sessions.parts import MAX_HITS, SessionPart, group_by_session, read_best, rerank
 from memory_sidecar.sessions.ranking import (
@@ -80,6 +82,7 @@ PARTS = 200  # best rows that are grouped by session
 JUDGED = 100  # best rows in which the words that very many rows hold are looked up
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
+TIME_WEIGHT = 0.15  # of being from the time that the question names
 
 
 def search_sessions(
@@ -89,6 +92,7 @@ def search_sessions(
     *,
     store: DerivedStore,
     embed_query: EmbedQuery | None,
+    now: int,
     judge: Judge | None = None,
 ) -> list[SessionHit]:
     """Find the best rows of the kinds in `query`, best first; by words alone without `embed_query`.
@@ -97,7 +101,8 @@ def search_sessions(
     best hits in hybrid mode. All is read from the commit of `store` that `connection` has.
     """
     asked = Required.of(query.searched)
-    searches = _start_searches(query, asked, connection, store, embed_query)
+    time = asked_time(asked.text, now=now) if query.mode is SearchMode.HYBRID else None
+    searches = _start_searches(query, asked, connection, store, embed_query, time=time)
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
     judge = judge if query.mode is SearchMode.HYBRID else None
     parts = _find_parts(
@@ -107,7 +112,9 @@ def search_sessions(
         parts = rerank(connection, parts, asked.text, judge)
     if not asked.has_any:  # with required terms no hit is weak, because they occur in it
         parts = [
-            replace(each, is_weak=each.score < weak_below(query, each.explanation, WEAK_BELOW))
+            replace(
+                each, is_weak=each.score < weak_below(query, each.explanation, WEAK_BELOW, time)
+            )
             for each in parts
         ]
     if query.by_session:
@@ -136,6 +143,8 @@ def _start_searches(
     connection: Connection,
     store: DerivedStore,
     embed_query: EmbedQuery | None,
+    *,
+    time: AskedTime | None,
 ) -> list[_RowSearch]:
     """Return a search of each kind that has rows to search; cosines are computed meanwhile."""
     vector: Future[Vector] | None = None
@@ -147,8 +156,14 @@ def _start_searches(
         if allowed is None or len(allowed):
             index = store.indexes[CORPUS_OF[kind].vector_table]
             scanning = _start_scan(connection, index, vector) if vector else None
+            lift = NO_LIFT
+            if time is not None:
+                written = rows_written(connection, kind, time.start, time.end)
+                lift = time.lift(connection, CORPUS_OF[kind], written, TIME_WEIGHT)
             searches.append(
-                _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
+                _RowSearch(
+                    connection, kind, query.mode, asked.text, scanning, allowed, required, lift
+                )
             )
     return searches
 
@@ -215,6 +230,7 @@ class _RowSearch:
     scanning: Future[tuple[Ids, Floats]] | None
     allowed: Ids | None
     required: Ids  # rows with the required terms: hits even if no other word matches
+    lift: Lift  # of what is from the time that the question is about
 
     def best(self, top_k: int) -> ScoredRows:
         """Return the best `top_k` rows and some more, unordered."""
@@ -255,7 +271,8 @@ class _RowSearch:
             judged = rows.ids[best_places(rows.relevance, max(JUDGED, top_k))]
             held = rows_with_stems(self.connection, corpus, judged.tolist(), postings.unread)
             rows = rows.covered(held, postings.weights)
-        found = rows.ids[best_places(rows.relevance, max(COMMON_RANK, top_k))]
+        lifted = rows.relevance + self.lift.of(rows.ids)
+        found = rows.ids[best_places(lifted, max(COMMON_RANK, top_k))]
         context: dict[str, Scores] = {}
         if self.kind is HitKind.MESSAGE:
             found, context = self._add_context(found, rows, postings)
@@ -263,18 +280,20 @@ class _RowSearch:
         places = places_of(found, rows.ids)
         cosine, coverage = rows.cosine[places], rows.coverage[places]
         keyword = COVERAGE_WEIGHT * coverage
+        gains = context | {"time": self.lift.of(found)}
         relevance, waiting = rows.relevance[places], np.isnan(cosine)
         own = relevance - keyword
         summands = {
             "cosine": np.where(waiting, 0.0, own),
             "assumed": np.where(waiting, own, 0.0),
             "keyword": keyword,
-            **context,
+            **gains,
         }
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
         full += AROUND_WEIGHT if context else 0.0
-        scores = NAMED_FROM * saturate(relevance + sum(context.values()), full)
-        return ScoredRows(found, cosine, coverage, summands, scores, boosts=context)
+        full += self.lift.full
+        scores = NAMED_FROM * saturate(relevance + sum(gains.values()), full)
+        return ScoredRows(found, cosine, coverage, summands, scores, boosts=gains)
 
     def _add_context(
         self, best: Ids, rows: Rows, postings: Postings

@@ -317,3 +317,40 @@ def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
     assert 1 < len(judged) <= MAX_JUDGED
     assert sum(map(len, judged)) <= MAX_CHARACTERS
     assert better[len(judged) + 1 :] == hits[len(judged) + 1 :]
+
+
+SLOW = "Checkout was slow for an hour."
+
+
+def test_what_was_stored_or_changed_in_the_time_of_a_question_comes_first(search, folder):
+    for name, created, updated in (
+        ("a", "2026-01-19", "2026-01-19"),
+        ("b", "2026-02-11", "2026-02-11"),
+        ("c", "2026-02-12", "2026-02-26"),
+    ):
+        write_memory(folder, f"{name}.md", SLOW, created_at=created, updated_at=updated)
+    write_memory(folder, "d.md", f"{SLOW} It was on 3 February.", created_at="2026-02-28")
+    firsts = {
+        when: search(f"why was checkout slow {when}")[0]
+        for when in ("in January", "on 11 February", "last Thursday", "on February 3")
+    }
+    assert "".join(names(firsts.values())) == "abcd"
+    for hit in firsts.values():
+        assert hit.explain.terms["time"] > 0
+        assert sum(hit.explain.terms.values()) == pytest.approx(hit.relevance, abs=1e-3)
+    assert all("time" not in hit.explain.terms for hit in search("why was checkout slow"))
+
+
+def test_a_time_lifts_nothing_above_a_memory_that_alone_tells_the_answer(search, folder):
+    write_memory(folder, "answer.md", PAGES["queue"], created_at="2026-02-11")
+    write_memory(folder, "then.md", PAGES["cart"], created_at="2026-02-25")
+    assert names(search("drained retry queue of the worker last Wednesday"))[0] == "answer"
+
+
+def test_where_only_a_time_is_asked_for_all_of_it_comes_first(search, folder):
+    for day in range(20, 29):
+        write_memory(folder, f"{day}.md", f"Then we did {day}.", created_at=f"2026-02-{day}")
+    hits = search("what did we do on 24 February")
+    assert names(hits)[0] == "24"
+    assert not hits[0].is_weak
+    assert hits[0].relevance > hits[1].relevance + 0.2

@@ -950,6 +950,7 @@ def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
     options: dict[str, Any] = {
         "store": episodes.agent.data.open(),
         "embed_query": HashModels(tmp_path / "v.sqlite").embedder.embed_query,
+        "now": NOW,
     }
     with options["store"].reading() as connection:
         there = episodes.agent.deletions()
@@ -974,3 +975,15 @@ def test_what_is_too_large_is_refused_before_it_is_searched_for_secrets(
     with pytest.raises(SessionInvalid, match=r"long\.json: the session takes 1 MiB as a file"):
         episodes.sessions.import_files([tmp_path / "long.json"], {})
     assert episodes.notices.said == []
+
+
+def test_what_was_said_in_the_time_of_a_question_gains(episodes):
+    for session_id, day in (("a", "2026-01-20"), ("b", "2026-02-10"), ("c", "2026-02-24")):
+        episodes.save(session_id, "why is the import slow", "The tags.", created_at=f"{day}T09:00Z")
+    for when, session_id in (("in January", "a"), ("on 10 February", "b"), ("last Tuesday", "c")):
+        hits = episodes.find(f"why was the import slow {when}")
+        assert {hit.session_id for hit in hits if "time" in hit.explain.terms} == {session_id}
+        for hit in hits:
+            assert sum(hit.explain.terms.values()) == pytest.approx(hit.score, abs=1e-3)
+    assert not any("time" in hit.explain.terms for hit in episodes.find("why was the import slow"))
+    assert {hit.session_id for hit in episodes.find("what did we do last Tuesday")[:2]} == {"c"}
