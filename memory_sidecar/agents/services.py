@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,7 +102,7 @@ class Services:
         """Return the name of the source with `folder`, as its main checkout has it; "" for none."""
         with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
             registry = self.codebase().registry
-            for each in (*in_checkouts(folder), folder):
+            for each in chain(in_checkouts(folder), [folder]):
                 if source := registry.containing(each, with_worktrees=True):
                     return source.name
         return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
@@ -63,8 +62,8 @@ def index(
     Without a PATH, every registered source. Files are never written to; ignored, binary,
     generated and very large ones are left out, each with its reason (`status --skipped`).
 
-    The repository at a git ADDRESS (`https://…`, `git@…`) is cloned into the data directory. To
-    name it again, or to index every source, fetches what is new.
+    The repository at a git ADDRESS (`https://…`, `git@…`) is cloned into the data directory. Naming
+    it again, or indexing every source, fetches what is new.
     """
     call.reporter.progress("looking", 0, 0)
     require_kind(paths, branch=branch, force=force)
@@ -89,15 +88,18 @@ def index(
 
 
 def _notice_moved(call: Call, known: Sequence[Source], report: IndexReport) -> None:
-    """Name the only one of the `known` sources whose folder is gone: the new one may be that."""
-    gone = [each.name for each in known if not os.path.lexists(each.root)]
-    wanted = set(report.sources) - {each.name for each in known}
-    new = [each for each in call.codebase.registry.all() if each.name in wanted]
-    if len(gone) == len(new) == 1:
-        old, there = quote(gone[0]), quote(str(new[0].root))
+    """Name the only source whose folder is gone: the only one that is not `known` may be that.
+
+    Without a new one no folder is looked at, since the drive of any may be slow.
+    """
+    added = set(report.sources) - {each.name for each in known}
+    new = [each for each in call.codebase.registry.all() if each.name in added]
+    if len(new) == 1 and len(gone := call.codebase.missing_sources()) == 1:
+        old, remove = gone[0].name, f"source remove {new[0].name}"
+        move = f"source move {quote(old)} {quote(str(new[0].root))}"
         call.reporter.notice(
-            f"{gone[0]} is gone: if it was moved here, `memory-sidecar source remove {new[0].name}`"
-            f" and `memory-sidecar source move {old} {there}` keep its name, for its memories, too"
+            f"{old} is gone: if it was moved here, `memory-sidecar {remove}` and"
+            f" `memory-sidecar {move}` keep its name, for its memories, too"
         )
 
 
