@@ -56,11 +56,11 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: Excludes) -> R
     rules = IgnoreRules(os.fspath(root), tuple(chain.from_iterable(excludes.values())))
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
+        if found := _own_rule(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
+            return found
         if part_is_folder and is_left_out(folder := os.fspath(root / part)):
             what = OWN_FOLDER if is_own_folder(folder) else GIT_FOLDER
             return Rule(what, 0, f"{PurePosixPath(part).name}/", part)
-        if found := _own_rule(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
-            return found
         if found := _git_rule(root, part, is_folder=part_is_folder):
             return found
     if worktree := worktree_around(root, root / path):

@@ -11,7 +11,7 @@ import pytest
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.ignores import IgnoreRules, check_excludes, valid_excludes
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.ruling import GIT_FOLDER, OWN_FOLDER, WORKTREE, rule_for
+from memory_sidecar.disk.ruling import BUILT_IN, GIT_FOLDER, OWN_FOLDER, WORKTREE, rule_for
 from memory_sidecar.disk.walk import walk
 
 
@@ -151,6 +151,11 @@ def test_a_folder_of_nothing_but_worktrees_has_them_all(root, write, git, tmp_pa
     rule = rule_for(root, bare, is_folder=False, excludes={})
     assert rule is not None
     assert (rule.file, rule.path) == (GIT_FOLDER, ".bare")
+
+
+def test_the_folder_of_a_repository_is_never_indexed_rather_than_bare(root, git):
+    git("init", "-q")
+    assert str(rule_for(root, ".git", is_folder=True, excludes={})) == f".git/ ({BUILT_IN})"
 
 
 def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write, git, tmp_path):
