@@ -150,10 +150,11 @@ _PASSWORDS = ("passw", "pwd", "passphrase")
 
 _HARMLESS_BEFORE = tuple(
     """
-    public pub cache primary foreign sort partition idempotency hash object lookup index row column
-    group dict map json i18n translation message event host known routing storage unique natural
-    dedup s3 blob registry hot short arrow shift enter escape page next continuation sync resume
-    cancellation eos bos pad special start end stop by lock bundle dependency restore
+    public public_key publickey pub cache primary foreign sort partition idempotency hash object
+    lookup index row column group dict map json i18n translation message event host known routing
+    storage unique natural dedup s3 blob registry hot short arrow shift enter escape page next
+    continuation sync resume cancellation eos bos pad special start end stop by lock bundle
+    dependency restore
     """.split()
 )
 _HARMLESS_AFTER = re.compile(
@@ -198,8 +199,11 @@ _PLACEHOLDER = re.compile(
 )
 _HEX = re.compile(r"(?:0x)?[0-9a-f-]{24,}|[0-9A-F-]{24,}")
 _CODE = re.compile(r"[A-Za-z_][\w]*(?:[.:/-]+[A-Za-z_]\w*)*(?:\(.*)?")  # a name, a path, a call
-# An address of Go, a path of Rust: RouteKey = &contextKey{…}, Token::Basename
-_NAMED_IN_CODE = re.compile(r"(?<=[\s=:(])(?:&|:(?!:))[A-Za-z_]+\b(?![\d%+/=!@#$^~-])")
+# An address of Go, a path of Rust, a call: RouteKey = &contextKey{…}, Token::Basename, ec25.New()
+_NAMED_IN_CODE = re.compile(
+    r"(?<=[\s=:(])(?:(?:&|:(?!:))[A-Za-z_]+\b(?![\d%+/=!@#$^~-])"
+    r"|[A-Za-z_]\w*(?:(?:[.]|::|->)[A-Za-z_]\w*)+\()"
+)
 _SHORT = 16  # characters; a person may have chosen a shorter value
 
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
