@@ -19,7 +19,7 @@ from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.core.credentials import mask_across_edges, may_be_cut
+from memory_sidecar.core.credentials import find_credentials, mask_part, may_be_cut
 from memory_sidecar.core.model import Explanation, budget
 from memory_sidecar.core.results import rounded
 
@@ -144,15 +144,14 @@ def lines_of(code: str) -> frozenset[str]:
 
 
 def _without_cut_keys(rows: CodeRows, stored: StoredChunk) -> str:
-    """Return the code with masked parts of private keys that begin or end in another chunk.
-
-    Keys that lie entirely in the chunk are masked where hits are printed.
-    """
+    """Return the code, with parts of private keys masked that begin or end in another chunk."""
     code = stored.chunk.code
     if not may_be_cut(code):
         return code
     before, after = rows.text_around(stored, KEY_LINES)
-    return mask_across_edges(before, code, after)
+    around = before + code + after
+    found = find_credentials(around)
+    return mask_part(around, len(before), len(before) + len(code), found)
 
 
 def _cut(hit: CodeHit, characters: int) -> CodeHit | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -42,12 +42,22 @@ def find_credentials(text: str, *, name: str = "") -> list[Credential]:
 def mask_credentials(text: str, *, name: str = "") -> tuple[str, int]:
     """Return `text` with its credentials masked, and their number. Lines keep their numbers."""
     found = find_credentials(text, name=name)
-    parts, at = [], 0
+    return mask_part(text, 0, len(text), found), len(found)
+
+
+def mask_part(text: str, start: int, end: int, found: Iterable[Credential]) -> str:
+    """Return `text[start:end]` with what it has of the credentials `found` in `text` masked.
+
+    A part alone may not tell what it is: a value without the `password =` before it.
+    """
+    parts, at = [], start
     for each in found:
-        breaks = "\n" * text.count("\n", each.start, each.end)
-        parts += [text[at : each.start], f"{_MASK}{each.kind}»", breaks]
-        at = each.end
-    return "".join([*parts, text[at:]]), len(found)
+        first, last = max(each.start, start), min(each.end, end)
+        if first < last:
+            breaks = "\n" * text.count("\n", first, last)
+            parts += [text[at:first], f"{_MASK}{each.kind}»", breaks]
+            at = last
+    return "".join([*parts, text[at:end]])
 
 
 _KEY_LINE = re.compile(  # not a line that only underlines a title
@@ -60,22 +70,6 @@ def may_be_cut(text: str) -> bool:
     """Whether the first or last line of `text` may belong to a key that goes on beyond `text`."""
     lines = text.strip().split("\n")
     return any(_KEY_LINE.fullmatch(line) or "PRIVATE KEY" in line for line in (lines[0], lines[-1]))
-
-
-def mask_across_edges(before: str, text: str, after: str) -> str:
-    """Return `text` with the credentials masked that begin in `before` or end in `after`.
-
-    `before` and `after` are the texts beside it. Credentials wholly inside `text` stay as they are.
-    """
-    start, end = len(before), len(before) + len(text)
-    parts, at = [], start
-    for each in find_credentials(before + text + after):
-        first, last = max(each.start, start), min(each.end, end)
-        if first < last and (first > each.start or last < each.end):
-            breaks = "\n" * text.count("\n", first - start, last - start)
-            parts += [text[at - start : first - start], f"{_MASK}{each.kind}»", breaks]
-            at = last
-    return "".join([*parts, text[at - start :]])
 
 
 _ASCII = "".join(map(chr, range(ord("!"), ord("~") + 1)))

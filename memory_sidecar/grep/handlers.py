@@ -14,6 +14,8 @@ from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.notebook import is_notebook, read_program
 from memory_sidecar.chunking.references import has_references
 from memory_sidecar.core import reasons
+from memory_sidecar.core.credential_candidates import Credential
+from memory_sidecar.core.credentials import find_credentials, mask_part
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
@@ -265,17 +267,27 @@ def _hits(filename: str, language: str, lines: Lines, found: Iterable[Found]) ->
 
 
 class _Places:
-    """Converts byte offsets in a text to lines and columns."""
+    """Converts byte offsets in a text to lines and columns, and to text without credentials."""
 
     def __init__(self, lines: Lines) -> None:
-        self._data = lines.data
+        self._lines = lines
         lengths = (len(row) + 1 for row in lines.data.split(b"\n"))
         self._starts = list(accumulate(lengths, initial=0))
+        self._secrets: dict[tuple[int, int], list[Credential]] = {}  # by first and last line
 
     def capture(self, start: int, stop: int) -> Capture:
-        text = self._data[start:stop].decode()
-        return Capture(text, *self.place(start), *self.place(stop))
+        first, last = self.place(start), self.place(stop)
+        rows = self._lines.text(first[0] - 1, last[0])
+        end = len(rows) - len(self._lines.rows[last[0] - 1]) + last[1] - 1
+        text = mask_part(rows, first[1] - 1, end, self._secrets_in(first[0], last[0], rows))
+        return Capture(text, *first, *last)
 
     def place(self, byte: int) -> tuple[int, int]:
         row = bisect_right(self._starts, byte) - 1
-        return row + 1, len(self._data[self._starts[row] : byte].decode()) + 1
+        return row + 1, len(self._lines.data[self._starts[row] : byte].decode()) + 1
+
+    def _secrets_in(self, first: int, last: int, rows: str) -> list[Credential]:
+        """Return the credentials in the lines `first` to `last`, `rows`: once for all on a line."""
+        if (first, last) not in self._secrets:
+            self._secrets[first, last] = find_credentials(rows)
+        return self._secrets[first, last]

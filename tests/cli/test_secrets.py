@@ -166,6 +166,18 @@ def test_no_reading_command_prints_a_secret_or_what_steers_a_terminal(run, leaky
         assert "\r" not in printed, command
 
 
+@pytest.mark.parametrize("pattern", ["password = $X", "(string) @match"])
+def test_a_part_of_a_line_that_names_its_secret_is_masked_in_each_capture(run, tmp_path, pattern):
+    secret = "hunter2-Sup3rS3cretV4lue"
+    (tmp_path / "é.py").write_text(
+        f'password = "{secret}"\né = "é"; f(password="{secret}", b="c")\n'
+    )
+    done = run("grep", pattern, tmp_path / "é.py", "--json")
+    assert done.json
+    assert "value of a secret" in done.out
+    assert secret not in done.out
+
+
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
 def test_no_error_prints_a_secret(run, leaky, form):
     done = run("outline", leaky / "keys", *form)
