@@ -31,7 +31,6 @@ from memory_sidecar.sessions.documents import parse_session_address
 
 JUDGED = "queries.jsonl"
 MAX_BYTES = 16 << 20
-LOCK_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ class JudgedSet:
     ) -> list[JudgedQuestion]:
         """Replace the file by what `change` makes of its questions, under the lock."""
         lock = self._folder / f"{JUDGED}.lock"
-        with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self._folder} is"):
+        with hold_lock(self._tree, lock, what=f"{self._folder} is"):
             changed = change(self.all())
             content = b"".join(msgspec.json.encode(each) + b"\n" for each in changed)
             with named_errors(self._folder / JUDGED):

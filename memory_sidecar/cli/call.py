@@ -33,7 +33,7 @@ from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import count_masks, mask_document
 from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.opening import is_utf8
+from memory_sidecar.core.opening import MAX_PATH_BYTES, is_utf8
 from memory_sidecar.core.paths import DataDir, find_data_dir
 from memory_sidecar.core.projects import absolute_path, expand_home
 from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 MAX_INPUT_BYTES = 32 << 20  # of standard input: as large as a session may be
 _INPUT_PART_BYTES = 1 << 16
-MAX_PATH_BYTES = 4095  # the limit of Linux; a system with a lower one reports it itself
 MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 19  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from memory_sidecar.code.query_names import is_one_typo_apart
 from memory_sidecar.code.why import how_to_include
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
-from memory_sidecar.core.opening import escape_bytes
+from memory_sidecar.core.opening import MAX_PATH_BYTES, escape_bytes
 from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.reasons import SECRETS
 from memory_sidecar.core.results import ListedFile
@@ -30,7 +30,6 @@ from memory_sidecar.disk.ruling import BUILT_IN, Rule
 
 MAX_ALIKE = 3
 MIN_MISTYPED = 3  # letters of a name, without its suffix, that may be mistyped
-MAX_PATH_CHARACTERS = 4095  # the limit of Linux: asking for a longer one takes seconds
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
 
@@ -208,7 +207,7 @@ def _normalized(path: str) -> str:
 
 def _relative_to(root: Path, path: str) -> str:
     """Return `path` relative to `root`, with `/`; "" for `root`. Raises PathRefused if outside."""
-    if "\0" in path or not path.strip() or len(path) > MAX_PATH_CHARACTERS:
+    if "\0" in path or not path.strip() or len(path) > MAX_PATH_BYTES:
         raise PathRefused(f"{path[:80]!r} is not a path", hint="name a file below the source")
     real = real_place(Path(os.path.normpath(root / path)))  # an absolute one stays as it is
     if real != root and root not in real.parents:

@@ -14,12 +14,12 @@ from typing import Any
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 
+STAR = "*"  # the name that an import of all names is recorded under
 MAX_FILES = 50  # that the imports of one name lead through
 _EXTENSIONS = tuple(".ts .tsx .js .jsx .mjs .cjs .mts .cts .d.ts".split())
 _EXTENSION = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
 _ALIAS = re.compile(r"[~@#$]?/?")  # of a folder: `~/shop`, `@/shop`, `#shop`
 _ENTRIES = ("/src/index", "/lib/index", "/index", "/src/main", "")  # built files lie beside `src`
-_STAR = "*"
 
 
 class ModuleFinder:
@@ -85,7 +85,7 @@ class ModuleFinder:
                     found.add(file.id)
                     continue
                 onward = {each for name in names for each in self.modules_of(name, file)}
-                further = sorted(onward or self.modules_of(_STAR, file))  # the same in every run
+                further = sorted(onward or self.modules_of(STAR, file))  # the same in every run
                 left += [(file, each) for each in further]
         return found
 

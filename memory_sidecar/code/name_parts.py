@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import TEXT, detect_language
+from memory_sidecar.core.opening import MAX_PATH_BYTES
 from memory_sidecar.index.words import MARKS
 
-MAX_CHARACTERS = 4096  # of a name with its file, as of a path
 QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _HINT = "for example total_price, Cart.total_price or shop/cart.py:12"
 
@@ -39,7 +39,7 @@ def parse_name(text: str) -> list[str]:
     it, too. Raises UsageError for other text.
     """
     bare = text.strip().strip("`")
-    if len(bare) > MAX_CHARACTERS:
+    if len(bare) > MAX_PATH_BYTES:
         raise UsageError(f"{bare[:60]!r}… is not a name", hint=_HINT)
     above: list[str] = []
     in_file = _IN_FILE.match(bare)

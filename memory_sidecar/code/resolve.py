@@ -28,12 +28,11 @@ from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
+from memory_sidecar.code.modules import STAR
 from memory_sidecar.code.namespaces import opens
 from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
-
-_STAR = "*"  # the name that an import of all names is recorded under
 
 
 class Resolver:
@@ -205,7 +204,7 @@ class _Resolving:
 
     def _star_imported(self) -> list[Defined]:
         """Return what `from module import *` brings into a Python file."""
-        if not self._graph.imports(self._at, [_STAR]):
+        if not self._graph.imports(self._at, [STAR]):
             return []
         around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self._tops]
         return [d for d, names in around if self._graph.imports(self._at, names)]

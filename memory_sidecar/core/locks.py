@@ -16,12 +16,15 @@ from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 
+LOCK_TIMEOUT_S = 10.0  # changing a few files takes milliseconds
 MAX_NOTE_BYTES = 4096
 _POLL_S = 0.002
 
 
 @contextmanager
-def hold_lock(tree: Tree, file: Path, *, timeout_s: float, what: str) -> Iterator[None]:
+def hold_lock(
+    tree: Tree, file: Path, *, what: str, timeout_s: float = LOCK_TIMEOUT_S
+) -> Iterator[None]:
     """Hold the lock `file`, which lies in our own `tree` and is made if missing, for the block.
 
     Raises StoreBusy if another process holds it for `timeout_s`: "`what` being changed by …".

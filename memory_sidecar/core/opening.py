@@ -33,6 +33,7 @@ _FILE = (
 )
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 _CHUNK_BYTES = 1 << 16
+MAX_PATH_BYTES = 4095  # the limit of Linux; a system with a lower one reports it itself
 
 
 class FileRefused(OSError):

@@ -18,11 +18,10 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.opening import real_path
+from memory_sidecar.core.opening import MAX_PATH_BYTES, real_path
 
 PATTERN_ERRORS = (GitIgnorePatternError, re.error)  # of what is no pattern: `a\\`, `[b-a]`
 MAX_ALTERNATIVES = 256
-MAX_CHARACTERS = 4096  # of a glob, as of a path
 MAX_WILDCARDS = 4  # of a glob, see `count_wildcards`
 _STARS = re.compile(r"\*+")
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
@@ -112,7 +111,7 @@ class PathFilter:
 def compile_globs(globs: tuple[str, ...]) -> PathFilter:
     """Compile `globs`; if they only exclude, all other files are meant. Raises UsageError."""
     for glob in globs:
-        if len(glob) > MAX_CHARACTERS:
+        if len(glob) > MAX_PATH_BYTES:
             raise UsageError(f"--path: {glob[:60]!r}… is too long", hint=_HINT)
         if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
             raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)

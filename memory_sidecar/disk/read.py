@@ -9,9 +9,8 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.model import SourceFile
@@ -23,10 +22,10 @@ from memory_sidecar.disk.encodings import tell_encoding
 class DecodedFile:
     """The text of a file to index, or the reason to skip it until it changes."""
 
-    text: str  # with its original line breaks, without a byte order mark
-    content_hash: str  # hex SHA-256 of the bytes; "" where none were read
-    skip_reason: str = ""
+    text: str = ""  # with its original line breaks, without a byte order mark
+    skip_reason: str = ""  # of `reasons`
     encoding: str = ""  # Python's name of it, if it is not Unicode
+    content_hash: str = ""  # hex SHA-256 of the bytes; "" where none were read
 
 
 def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> DecodedFile:
@@ -37,14 +36,13 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> DecodedFi
     try:
         data = Tree(root).read(file.path, size_limit(file.path, max_file_bytes))
     except FileRefused as refusal:
-        return DecodedFile("", "", refusal.reason)
-    content_hash = hashlib.sha256(data).hexdigest()
-    text, reason, encoding = _text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
-    if len(data) > max_file_bytes and not reason:  # a notebook
-        text = _without_outputs(text)
-        if len(text.encode()) > max_file_bytes:
-            reason = reasons.larger_than(max_file_bytes)
-    return DecodedFile(text, content_hash, reason, encoding)
+        return DecodedFile(skip_reason=refusal.reason)
+    decoded = _text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
+    if len(data) > max_file_bytes and not decoded.skip_reason:  # a notebook
+        decoded = replace(decoded, text=_without_outputs(decoded.text))
+        if len(decoded.text.encode()) > max_file_bytes:
+            decoded = DecodedFile(skip_reason=reasons.larger_than(max_file_bytes))
+    return replace(decoded, content_hash=hashlib.sha256(data).hexdigest())
 
 
 def size_limit(name: str, max_file_bytes: int) -> int:
@@ -99,48 +97,40 @@ _LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid "
 _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
 
 
-class _Decoded(NamedTuple):
-    """The text of a file, or the reason to skip it."""
-
-    text: str = ""  # with its original line breaks, without a byte order mark
-    reason: str = ""  # of `reasons`
-    encoding: str = ""  # as in `DecodedFile`
-
-
-def _text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> _Decoded:
+def _text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> DecodedFile:
     """Return the text of `data`, or the reason to skip the file `name`.
 
     In a notebook, pictures are blank lines. A private key is skipped unless it `is_asked_for`.
     Never raises.
     """
     if not data.strip():
-        return _Decoded(reason=reasons.EMPTY)
-    text, reason, encoding = _decoded(data)
-    if name.endswith(".ipynb") and (without := _PICTURE.sub("", text)).strip():
-        text = without
-    reason = reason or _skip_by_text(text, name, is_asked_for=is_asked_for)
-    return _Decoded(reason=reason) if reason else _Decoded(text, encoding=encoding)
+        return DecodedFile(skip_reason=reasons.EMPTY)
+    decoded = _decoded(data)
+    if name.endswith(".ipynb") and (without := _PICTURE.sub("", decoded.text)).strip():
+        decoded = replace(decoded, text=without)
+    reason = decoded.skip_reason or _skip_by_text(decoded.text, name, is_asked_for=is_asked_for)
+    return DecodedFile(skip_reason=reason) if reason else decoded
 
 
-def _decoded(data: bytes) -> _Decoded:
+def _decoded(data: bytes) -> DecodedFile:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, "replace")
             # Arbitrary bytes are sometimes valid UTF-16, but text hardly holds either of these.
             odd = text.count("\0") + text.count("\ufffd")
             is_text = odd <= len(text) * MAX_ODD_SHARE / 10
-            return _Decoded(text) if is_text else _Decoded(reason=reasons.BINARY)
+            return DecodedFile(text) if is_text else DecodedFile(skip_reason=reasons.BINARY)
     probe = data[:PROBE_BYTES]
     controls = len(probe) - len(probe.translate(None, _CONTROL))
     if b"\0" in data or controls > len(probe) * MAX_ODD_SHARE:
-        return _Decoded(reason=reasons.BINARY)
+        return DecodedFile(skip_reason=reasons.BINARY)
     try:
-        return _Decoded(data.decode("utf-8"))
+        return DecodedFile(data.decode("utf-8"))
     except UnicodeDecodeError:
         return _decoded_leniently(data)
 
 
-def _decoded_leniently(data: bytes) -> _Decoded:
+def _decoded_leniently(data: bytes) -> DecodedFile:
     """Decode UTF-8 with a few invalid bytes, else as `tell_encoding` says, else as Western text.
 
     Western text must be nearly all ASCII.
@@ -148,15 +138,15 @@ def _decoded_leniently(data: bytes) -> _Decoded:
     replaced = data.decode("utf-8", "replace")
     not_ascii = len(data) - len(data.decode("ascii", "ignore"))
     if replaced.count("\ufffd") * 10 < not_ascii:
-        return _Decoded(replaced)
+        return DecodedFile(replaced)
     if encoding := tell_encoding(data):
-        return _Decoded(data.decode(encoding, "replace"), encoding=encoding)
+        return DecodedFile(data.decode(encoding, "replace"), encoding=encoding)
     if not_ascii > len(data) * MAX_ODD_SHARE:
-        return _Decoded(reason=reasons.NOT_TEXT)
+        return DecodedFile(skip_reason=reasons.NOT_TEXT)
     try:
-        return _Decoded(data.decode("cp1252"), encoding="windows-1252")
+        return DecodedFile(data.decode("cp1252"), encoding="windows-1252")
     except UnicodeDecodeError:
-        return _Decoded(data.decode("latin-1"), encoding="iso8859-1")
+        return DecodedFile(data.decode("latin-1"), encoding="iso8859-1")
 
 
 def _skip_by_text(text: str, name: str, *, is_asked_for: bool) -> str:

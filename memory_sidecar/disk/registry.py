@@ -42,7 +42,6 @@ from memory_sidecar.disk.roots import readable_folder, require_name
 
 VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
-LOCK_TIMEOUT_S = 10
 MAX_NAME_LENGTH = 64
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 """Files of the state folder, in which every source has a folder of its name."""
@@ -220,7 +219,7 @@ class Registry:
     def _editing(self) -> Iterator[tuple[list[dict[str, Any]], list[Source]]]:
         """Yield the entries of the file, to be edited and then saved, and their sources."""
         file = self._path.with_suffix(".lock")
-        with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
+        with hold_lock(self._tree, file, what=f"{self._path} is"):
             document, origin = self._read()
             before = "" if origin else json.dumps(document, indent=2)
             sources = self._sources(document, origin)  # raises StoreForeign without one

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from memory_sidecar.core.opening import Tree, is_folder
+from memory_sidecar.core.opening import MAX_PATH_BYTES, Tree, is_folder
 
-_POINTER_BYTES = 4096
+POINTER_BYTES = 4096  # of a file that holds one path or name
 _PACKED_REFS_BYTES = 64 << 20  # of half a million branches and tags
 _CONFIG_BYTES = 1 << 20
 _SYMBOLIC_REFS = 5  # git follows as many from one to the next
 _INDEX_BYTES = 256 << 20  # of a million files and more
-_PATH_BYTES = 4096  # longer ones are an attack on memory: each may repeat the one before it
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]((?:\n(?![ \t]*\[)|.)*)""")
 _URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$")
@@ -172,7 +171,7 @@ def _index_paths(index: bytes, hash_bytes: int) -> Generator[bytes, None, int]:
     """Yield the paths of git's index, whose hashes have `hash_bytes`; return where they end.
 
     https://git-scm.com/docs/index-format. Raises struct.error, IndexError or ValueError where it
-    is cut off, or a path is longer than _PATH_BYTES.
+    is cut off, or a path is longer than MAX_PATH_BYTES.
     """
     version, count = struct.unpack_from(">4xII", index)
     place, path = 12, b""
@@ -189,7 +188,7 @@ def _index_paths(index: bytes, hash_bytes: int) -> Generator[bytes, None, int]:
             end = index.index(0, name)
             path = index[name:end]
             place += (end - place + 8) // 8 * 8  # entries end with 1 to 8 zeros
-        if len(path) > _PATH_BYTES:
+        if len(path) > MAX_PATH_BYTES:  # an attack on memory: each may repeat the one before it
             raise ValueError(path[:100])
         yield path
     return place
@@ -327,6 +326,6 @@ def _shallow(common: Path) -> str:
 def _read_line(folder: Path, name: str) -> str:
     """Read the file `name`, which holds one line; "" if it does not exist."""
     try:
-        return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES)).strip()
+        return os.fsdecode(Tree(folder).read(name, POINTER_BYTES)).strip()
     except (FileNotFoundError, NotADirectoryError):
         return ""

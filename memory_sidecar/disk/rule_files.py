@@ -26,7 +26,7 @@ from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.projects import CONFIG_NAME
 from memory_sidecar.disk.globs import PATTERN_ERRORS, count_wildcards
-from memory_sidecar.disk.repository import tracked_folders
+from memory_sidecar.disk.repository import POINTER_BYTES, tracked_folders
 
 OWN_FILE = ".sidecarignore"
 
@@ -43,7 +43,6 @@ MAX_COST = 1000  # of the rules of a file, where one with 2 wildcards costs 1 an
 MAX_RULES_BYTES = 1 << 20
 MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
 _UNCHECKED_BYTES = 8192  # no file of this size has more than MAX_RULES
-_POINTER_BYTES = 4096
 
 _GIT, _SHARED = ".git", "commondir"
 # The same expression as in the `ignore` crate, which walks.
@@ -260,7 +259,7 @@ def _read_path(folder: str, name: str) -> str:
     Raises PathRefused for a link, and for a file too large for a path.
     """
     try:
-        return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES))
+        return os.fsdecode(Tree(folder).read(name, POINTER_BYTES))
     except FileRefused as refusal:
         raise _refusal(f"{folder}{os.sep}{name}", refusal.reason) from refusal
     except (OSError, ValueError):

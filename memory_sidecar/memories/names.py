@@ -11,6 +11,7 @@ import unicodedata
 from pathlib import PurePath
 
 from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.core.opening import MAX_PATH_BYTES
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 from memory_sidecar.index.words import is_word_character
 
@@ -20,7 +21,6 @@ MEMORY_SUFFIX = ".md"
 MAX_SLUG_BYTES = 80  # of names made here; a file system takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
-MAX_PATH_CHARACTERS = 4096  # no disk has a longer path, and its spellings might take gigabytes
 
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -143,7 +143,7 @@ def spellings(path: str) -> tuple[str, ...]:
 
     Its name and the folders above it may differ, as when a file from macOS is put into one of ours.
     """
-    if path.isascii() or len(path) > MAX_PATH_CHARACTERS:
+    if path.isascii() or len(path) > MAX_PATH_BYTES:  # spellings of more might take gigabytes
         return (path,)
     both = [unicodedata.normalize(form, path).split("/") for form in ("NFC", "NFD")]
     found = (

@@ -33,7 +33,6 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import SESSION_ID, parse_document
 
 MAX_SESSION_BYTES = 32 << 20  # a long transcript of an agent takes 5 MiB
-LOCK_TIMEOUT_S = 10
 FEW_NAMES = 16  # up to this many are looked up in each month; for more, each month is listed
 
 _MONTH = re.compile(r"\d{4}-\d{2}")
@@ -180,8 +179,7 @@ class SessionFiles:
     def changing(self) -> AbstractContextManager[None]:
         """Hold the lock of an agent's session files for a block. Raises StoreBusy."""
         assert self._lock is not None
-        what = f"the sessions in {self.root.name} are"
-        return hold_lock(self._tree, self._lock, timeout_s=LOCK_TIMEOUT_S, what=what)
+        return hold_lock(self._tree, self._lock, what=f"the sessions in {self.root.name} are")
 
     def scan(self, under: Collection[str] | None = None) -> Scan:
         """Scan all session files, or only the paths `under`: files, or folders of months.

@@ -17,7 +17,6 @@ from memory_sidecar.core.projects import config_folder
 from memory_sidecar.core.sqlite import named_errors
 
 NOTES = "setup.json"
-LOCK_TIMEOUT_S = 10
 MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its servers
 
 
@@ -61,8 +60,7 @@ def lock_notes(environ: Mapping[str, str]) -> AbstractContextManager[None]:
     """Keep other setups of the user from the list for a block. Raises StoreBusy."""
     lock = lock_path(environ)
     tree = Tree(lock.parent, is_own=True)
-    what = "the settings of coding agents are"
-    return hold_lock(tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what)
+    return hold_lock(tree, lock, what="the settings of coding agents are")
 
 
 def read_pieces(environ: Mapping[str, str]) -> list[Piece]:

@@ -24,10 +24,6 @@ class LeaseHeld(Conflict):
     """Another machine holds the lease of the source."""
 
 
-class BranchUnshared(Conflict):
-    """The team has no index of the branch that is checked out."""
-
-
 class SourceRemoved(Conflict):
     """The source was removed from the team."""
 
@@ -72,8 +68,8 @@ def lease_branch(
     """Take or renew the lease of the branch at `origin`; return its row and this generation.
 
     `holder`: how messages on other machines name this one. Raises LeaseHeld, SourceRemoved, and
-    BranchUnshared if the team has only other branches: a machine that indexes `main` for the team
-    does not upload each branch that is checked out there.
+    Conflict if the team has only other branches: a machine that indexes `main` for the team does
+    not upload each branch that is checked out there.
     """
     is_asked = purpose in (LeaseFor.PUBLISHING, LeaseFor.TAKING_OVER)
     (row,) = read_sources(connection, [origin])
@@ -116,7 +112,7 @@ def _unshared(connection: Connected, origin: Origin) -> Conflict:
     """Return the error for a branch at `origin` that the team does not have, with the reason."""
     if told := tell_removed(connection, origin):
         return SourceRemoved(told, hint="`memory-sidecar source publish` uploads it again")
-    return BranchUnshared(
+    return Conflict(
         f"the team has no index of {origin.branch or 'a detached HEAD'}",
         hint="`memory-sidecar source publish` uploads that of a branch",
     )

@@ -21,7 +21,6 @@ from memory_sidecar.core.times import parse_time
 from memory_sidecar.team.mirror_rows import News, TeamFile
 
 MAX_STATE_BYTES = 256 << 20
-_OWED_PATIENCE_S = 5.0  # for what takes milliseconds
 _NONE = (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError)
 
 
@@ -188,7 +187,7 @@ class StateFile:
     @contextmanager
     def _changing_owed(self) -> Iterator[dict[str, bool] | None]:
         lock = self._path.with_suffix(".owed.lock")
-        with hold_lock(self._tree, lock, timeout_s=_OWED_PATIENCE_S, what=f"{self._owed} is"):
+        with hold_lock(self._tree, lock, what=f"{self._owed} is"):
             try:
                 owed = _OWED.decode(self._tree.read(self._owed, MAX_STATE_BYTES))
             except _NONE:

@@ -17,6 +17,7 @@ import pytest
 
 from memory_sidecar.core.atomic import replace_unchanged
 from memory_sidecar.core.errors import Conflict, DiskFull, StoreBusy
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.setup import notes
 from memory_sidecar.setup import plan as plan_module
@@ -560,7 +561,7 @@ def test_two_that_write_at_once_do_not_overwrite_each_others_notes(home, monkeyp
 
     write_pieces = notes.write_pieces
     monkeypatch.setattr(plan_module, "write_pieces", write)
-    monkeypatch.setattr(notes, "LOCK_TIMEOUT_S", 0)
+    monkeypatch.setattr(notes, "hold_lock", partial(hold_lock, timeout_s=0))
     before = settings(home)
     one.carry_out()
     take_back(home)
