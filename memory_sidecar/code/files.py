@@ -177,14 +177,14 @@ def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, 
     `meant`: pairs of a source and a path in it. "" if there are none.
     """
     names = {(source, _normalized_name(path)) for source, path in meant}
-    found = [
+    found = {  # two worktrees of a repository have the same paths
         (is_mistyped, each.path)
         for each in files
         for called in [_normalized_name(each.path)]
         for is_mistyped in [(each.source, called) not in names]
         if (each.source, each.path) not in meant
         and any(each.source == at and _is_alike(called, name) for at, name in names)
-    ]
+    }
     shown = ", ".join(path for _, path in sorted(found)[:MAX_ALIKE])
     return f"there is {shown}" if shown else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -361,7 +362,9 @@ def test_a_name_with_colons_and_digits_is_a_file_first(caller, project):
     assert given(caller, "read_file", path="log.py:1-1")["content"] == "1"
 
 
-def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller):
+def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller, project, tmp_path):
+    shutil.copytree(project, tmp_path / "worktree")
+    caller.codebase.index([tmp_path / "worktree"], reporter=Silent())
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
     assert "search_code prints" in refused(caller, "read_file", path="nothing.py")
     assert refused(caller, "read_file", path="SRC/Cart.PY").endswith("there is shop/cart.py")
