@@ -16,7 +16,7 @@ from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import Standing, standing_of
-from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
+from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import PROPERTIES, Changes, Draft
 from memory_sidecar.memories.files import (
@@ -87,8 +87,8 @@ def update(
 ) -> Written:
     """Change the memory at `path`. Writes no file if nothing changes.
 
-    Raises NotFound, PageBroken, and Conflict if its hash is not `if_hash`, or if it would
-    supersede a memory that supersedes it.
+    Raises NotFound, PageBroken, UsageError for a text with another frontmatter of this memory, and
+    Conflict if its hash is not `if_hash`, or if it would supersede a memory that supersedes it.
     """
     with directory.changing():
         old = directory.read(path, if_hash=if_hash)
@@ -97,7 +97,7 @@ def update(
         _check_order(directory, old, superseded)
         text = edit_page(old.text, _meta_changes(old.path, old.page, changes))
         if changes.content is not None:
-            body = _as_body(changes.content)
+            body = _as_body(_without_own_frontmatter(changes.content, old.text))
             if content_hash(body) != content_hash(old.page.content):
                 text = with_body(edit_page(text, _missing_times(old)), body)
         file, changed = _rewrite(directory, old, text, now_ms)
@@ -330,6 +330,18 @@ def _link_superseded(
 
     others = (each for each in superseded if each != path)
     return [changed for each in others for changed in edit(directory, each, with_path)]
+
+
+def _without_own_frontmatter(content: str, page: str) -> str:
+    """Return `content`; only its body, if it is the whole `page` edited, as a Conflict holds it."""
+    given, own = parse_page(content), parse_page(page)
+    made = given.meta.get("created_at")
+    if made is None or made != own.meta.get("created_at"):
+        return content
+    if {**given.meta, "updated_at": ""} != {**own.meta, "updated_at": ""}:
+        problem = "the text begins with the memory's frontmatter, in which something is changed"
+        raise UsageError(problem, hint="give the text below it, and other changes as options")
+    return Changes(content=given.body).content or ""
 
 
 def _as_body(content: str) -> str:

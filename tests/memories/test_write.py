@@ -319,6 +319,21 @@ def test_a_newer_file_is_not_overwritten(directory, remember):
     assert text.endswith("v2\n")
 
 
+def test_the_whole_file_that_a_conflict_holds_can_be_edited_and_passed_back(directory, remember):
+    old = remember("Use SQLite.", tags=("db",)).file
+    with pytest.raises(Conflict) as conflict:
+        update(directory, old.path, Changes(content="v3"), now_ms=NOW, if_hash="0" * 16)
+    merged = conflict.value.current["text"].replace("SQLite", "SQLite 3").replace("\n", "\r\n")
+    new = update(directory, old.path, Changes(content=merged), now_ms=LATER, if_hash=old.hash)
+    assert new.file.text.endswith("---\nUse SQLite 3.\n")
+    assert new.file.text.count("created_at") == 1
+    for wrong in (merged.replace("db", "sql"), merged.partition("Use")[0]):
+        with pytest.raises(UsageError):
+            update(directory, old.path, Changes(content=wrong), now_ms=LATER)
+    other = Changes(content="---\ntitle: A page\n---\nof its own")
+    assert update(directory, old.path, other, now_ms=LATER).file.page.content == other.content
+
+
 def test_a_time_that_cannot_be_read_is_that_of_the_file(directory, remember):
     path = remember("Text.").file.path
     file = directory.root / path
