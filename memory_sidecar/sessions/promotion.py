@@ -175,6 +175,7 @@ def _tags(texts: Iterable[str]) -> tuple[str, ...]:
     """Make a tag of each of `texts` that has a letter or digit, each once."""
     tags = []
     for text in texts:
-        kept = (c if c in "_.-" or is_word_character(c) else " " for c in text)
+        shown = mask_credentials(text)[0]  # a tag no longer tells that it holds one
+        kept = (c if c in "_.-" or is_word_character(c) else " " for c in shown)
         tags.append("-".join("".join(kept).split())[:MAX_TAG_CHARACTERS].strip("-"))
     return tuple(dict.fromkeys(tag for tag in tags if any(map(str.isalnum, tag))))

@@ -55,6 +55,12 @@ def test_all_but_a_note_name_the_session_by_its_title_its_brief_or_the_request()
     assert subjects("extract") == [asked, asked, "", asked]
 
 
+def test_a_topic_with_a_secret_is_masked_before_it_becomes_a_tag():
+    session = session_of(topics=["password: hunter2-Sup3rS3cretV4lue"], summary=SUMMARY)
+    assert session.summary is not None
+    assert candidates(session, session.summary)[0].tags == ("password-masked-value-of-a-secret",)
+
+
 def test_a_topic_in_any_script_keeps_all_its_letters():
     topics = ["हिन्दी भाषा", "a ❤️ b", "ü"]
     session = session_of(project_path="/src/shop", topics=topics, summary=SUMMARY)
