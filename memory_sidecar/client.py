@@ -13,6 +13,7 @@ import sys
 from memory_sidecar.core.projects import (
     DATA_DIR_VARIABLE,
     NO_DAEMON_OPTION,
+    asks_for_help,
     data_dir_of,
     data_dir_option,
     is_set,
@@ -37,8 +38,6 @@ OWN_COMMANDS = frozenset(
     ("serve stop daemon service completion setup uninstall team " + TRUST_COMMAND).split()
 )
 MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same command, for hosts that pass only options
-HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
-HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
 COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks for completions
 
 CANCEL_PATIENCE_S = 2.0
@@ -76,7 +75,7 @@ def _main(arguments: list[str]) -> int:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
-    may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)  # not for help
+    may_start = not asks_for_help(arguments)
     status = _check_new_data_dir(arguments, options, command) if may_start else None
     if isinstance(status, int):
         return status

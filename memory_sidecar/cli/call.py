@@ -35,7 +35,7 @@ from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import MAX_PATH_BYTES, is_utf8
 from memory_sidecar.core.paths import DataDir, find_data_dir
-from memory_sidecar.core.projects import absolute_path, expand_home
+from memory_sidecar.core.projects import absolute_path, asks_for_help, expand_home
 from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.visible import visible, visible_json, visible_line
@@ -109,14 +109,16 @@ class Call:
 
     @classmethod
     def of_this_process(cls, arguments: tuple[str, ...]) -> Call:
-        """Make the call of this process. Raises UsageError if the working directory is gone."""
+        """Make the call of this process. Raises UsageError if its working directory is gone."""
         try:
             cwd = Path.cwd()
         except OSError as error:
-            raise UsageError(
-                f"the working directory cannot be used: {error.strerror}",
-                hint="run the command in a folder that exists",
-            ) from error
+            if not asks_for_help(arguments):
+                raise UsageError(
+                    f"the working directory cannot be used: {error.strerror}",
+                    hint="run the command in a folder that exists",
+                ) from error
+            cwd = Path(os.sep)
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
         return cls(

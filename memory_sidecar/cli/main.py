@@ -29,8 +29,8 @@ from memory_sidecar.core.errors import (
     output_error,
 )
 from memory_sidecar.core.installation import PROGRAM
-from memory_sidecar.core.process import limit_memory
-from memory_sidecar.core.projects import DATA_DIR_VARIABLE
+from memory_sidecar.core.process import limit_memory, require_memory
+from memory_sidecar.core.projects import DATA_DIR_VARIABLE, asks_for_help
 from memory_sidecar.daemon.link import OutputClosed, read_part
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
 
@@ -185,9 +185,8 @@ def cli() -> None:
 
 def every_command() -> click.Group:
     """Import all commands and return their tree."""
-    context = click.Context(cli)
-    for name in cli.list_commands(context):
-        cli.get_command(context, name)
+    for name in _COMMANDS:
+        cli.get_command(click.Context(cli), name)
     return cli
 
 
@@ -283,6 +282,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if logging.lastResort:  # the caller sees each logged warning as a notice or an error
         logging.lastResort.setLevel(logging.ERROR)
     try:
+        if not asks_for_help(arguments):
+            require_memory()
         call = Call.of_this_process(arguments)
     except SidecarError as error:
         form = wants_json(arguments, is_terminal=sys.stdout.isatty())

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from memory_sidecar.core.errors import OutOfFiles, is_out_of_files
+from memory_sidecar.core.errors import OutOfFiles, StoreError, is_out_of_files
 
 if sys.platform != "win32":
     import resource
@@ -27,6 +27,8 @@ SWITCH_INTERVAL_S = 0.001  # so that a query soon gets the GIL from background w
 MAX_ARENAS = 2
 MAX_DATA_BYTES = 4 << 30  # stacks of threads included; a million chunks take less than 1 GiB
 MAX_STACK_BYTES = 16 << 20  # of a thread, under that limit: some 30 run, and usually have 8 MiB
+LEAST_ADDRESSES_KIB = 2_000_000  # the state of an agent alone takes 1,000,000 of them
+LEAST_DATA_KIB = 400_000
 MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
 
@@ -75,6 +77,24 @@ def limit_memory() -> None:
         stack, _ = resource.getrlimit(resource.RLIMIT_STACK)  # without a limit, 2 MiB a thread
         if stack <= MAX_STACK_BYTES and not 0 <= soft <= MAX_DATA_BYTES:  # negative: none
             resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, hard))
+
+
+def require_memory() -> None:
+    """Raise StoreError if a limit leaves this process less memory than any work takes. Linux only.
+
+    Libraries meet such a limit anywhere: some are then said to be broken, some end the process.
+    """
+    if sys.platform == "linux":
+        for limit, option, least_kib in (
+            (resource.RLIMIT_AS, "v", LEAST_ADDRESSES_KIB),
+            (resource.RLIMIT_DATA, "d", LEAST_DATA_KIB),
+        ):
+            allowed, _ = resource.getrlimit(limit)
+            if 0 <= allowed < least_kib << 10:  # negative: none
+                raise StoreError(
+                    f"`ulimit -{option}` allows only {allowed >> 10:,} KiB of memory",
+                    hint=f"raise it to {least_kib} or more",
+                )
 
 
 def limit_addresses(most: int) -> None:

@@ -20,6 +20,8 @@ DATA_DIR_OPTION = "--data-dir"
 NO_DAEMON_OPTION = "--no-daemon"
 PROJECT_DATA_DIR = os.path.join("data", "memory")
 
+_HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
+_HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
 _XDG_FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 _OWN_FOLDERS = tuple(f"MEMORY_SIDECAR_{name}" for name in ("CONTEXT", "CONTEXT_ROOT", "MODEL_DIR"))
 
@@ -33,6 +35,13 @@ def is_set(environ: Mapping[str, str], variable: str) -> bool:
     return environ.get(variable, "0") not in ("", "0")
 
 
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether the command line `arguments` asks only for help, the version or completion."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    command = next((word for word in options if not word.startswith("-")), "help")
+    return command in _HELP_COMMANDS or not _HELP_OPTIONS.isdisjoint(options)
+
+
 def settle_folders(environ: MutableMapping[str, str]) -> None:
     """Make every folder in `environ` mean the same in the daemon, whose working directory differs.
 
@@ -43,7 +52,10 @@ def settle_folders(environ: MutableMapping[str, str]) -> None:
         if sys.platform != "win32" and not os.path.isabs(environ.get(name, os.sep)):
             del environ[name]
     for name in filter(environ.get, _OWN_FOLDERS):
-        environ[name] = absolute_path("", os.path.expanduser(environ[name]))
+        try:
+            environ[name] = absolute_path("", os.path.expanduser(environ[name]))
+        except OSError:  # the working directory is gone, as any command that needs it will say
+            return
 
 
 def locate_data_dir(

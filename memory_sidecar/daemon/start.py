@@ -24,6 +24,7 @@ from pathlib import Path
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.process import require_memory
 from memory_sidecar.daemon.address import SAFELY, read_announcement, state_file
 from memory_sidecar.daemon.link import Link, connect, find, reach
 from memory_sidecar.daemon.lock import ProcessLock, find_holder, is_locked, read_signature
@@ -59,7 +60,8 @@ def start_daemon(
 
     Returns `None` if its state or socket cannot be created, or if it runs out of reach. `say` is
     called in the latter case, while another process is waited for and, with `says_starting`, while
-    ours is. Raises DaemonUnreachable with the end of the log, or if this installation is gone.
+    ours is. Raises DaemonUnreachable with the end of the log, or if this installation is gone, and
+    StoreError if the daemon would have too little memory.
     """
     if _is_out_of_reach(data_dir):
         say(OUT_OF_REACH.format(data_dir))
@@ -100,6 +102,7 @@ def _start(
             elif link is not None:
                 link.close()
             if process is None and has_turn:
+                require_memory()
                 process = spawn_daemon(data_dir)
             elif process is not None and (status := process.poll()) is not None:
                 if status == EXIT_NO_PLACE:

@@ -292,3 +292,16 @@ def test_an_unknown_order_is_answered_by_the_names_in_the_help_alone(serve):
     assert "'reads'" in refusal
     assert "'refs'" not in refusal
     assert "updated_at" not in refusal
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder that is in use stays there")
+@pytest.mark.parametrize("asked", ["--version", "stop --help"])
+def test_help_is_given_where_the_working_directory_is_gone(tmp_path, asked):
+    main = f"{sys.executable} -m memory_sidecar.client"
+    gone = f"mkdir gone && cd gone && rmdir ../gone && exec {main} {asked}"
+    environ = os.environ | {"MEMORY_SIDECAR_MODEL_DIR": "models"}  # relative to what is gone
+    done = subprocess.run(
+        ["sh", "-c", gone], cwd=tmp_path, env=environ, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"memory-sidecar" in done.stdout

@@ -109,3 +109,21 @@ for most, expected in [(1 << 40, 1 << 40), (1 << 41, 1 << 40)]:
 )
 def test_a_limit_of_addresses_is_never_raised():
     subprocess.run([sys.executable, "-c", LESS_ADDRESSES], check=True)
+
+
+@pytest.mark.parametrize("option", ["v", "d"])
+@pytest.mark.parametrize("alone", ["0", "1"])
+def test_too_low_a_limit_of_memory_is_told_before_any_work(tmp_path, option, alone):
+    command = f"ulimit -{option} 300000 && exec {sys.executable} -m memory_sidecar.client status"
+    told = subprocess.run(
+        ["sh", "-c", command],
+        env=os.environ | {"MEMORY_SIDECAR_NO_DAEMON": alone, "HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.stderr.startswith(
+        f"memory-sidecar: `ulimit -{option}` allows only 300,000 KiB of memory — raise it to "
+    )
+    assert (told.returncode, told.stderr.count("\n")) == (1, 1)
