@@ -102,7 +102,7 @@ class Agent:
         )
         self._is_own = False  # whether the database was checked to hold the rows of this agent
         self.on_use: Callable[[], None] = lambda: None  # called after each read or write
-        self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
+        self.on_read: Callable[[Path], None] = lambda _file: None
         self.team: TeamFiles | None = None  # the exchange with a team's database, if it has one
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.process import process_memory_bytes
 from memory_sidecar.core.results import Reporter, Time, about, ask_each, build_from
-from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
+from memory_sidecar.core.times import iso_utc, last_week_starts, system_clock, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import count_by_week
 from memory_sidecar.memories.facets import count_use
@@ -93,14 +93,12 @@ class Growth:
     resident_bytes: Annotated[int, about("of memory that the process that answers holds")]
 
 
-def growth_of(
-    services: Services, agent: str = "", *, weeks: int, now: int, reporter: Reporter
-) -> Growth:
+def growth_of(services: Services, agent: str = "", *, weeks: int, reporter: Reporter) -> Growth:
     """Count for `agent`, or for all agents together, over the last `weeks`, this one included.
 
-    An agent whose database cannot be read is left out, and a notice says so. `now`: epoch ms.
+    An agent whose database cannot be read is left out, and a notice says so.
     """
-    begins = last_week_starts(weeks, now=now)
+    begins = last_week_starts(weeks, now=system_clock())
     counts = _Counts(begins[0])
     names = [agent] if agent else services.agent_names()
     ask_each(names, lambda name: counts.add(services.agent(name)), reporter)

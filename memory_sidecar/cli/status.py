@@ -23,7 +23,7 @@ from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.reasons import ASKED_FOR
 from memory_sidecar.core.results import pluralize
-from memory_sidecar.core.times import format_duration, shown_utc, system_clock
+from memory_sidecar.core.times import format_duration, shown_utc
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 from memory_sidecar.index.report import pace_in_words
@@ -154,7 +154,7 @@ def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
     Questions are noted in the data directory alone, unless the setting `keep_questions` says no.
     """
     of = "" if agent is None else check_agent(agent)
-    found = growth_of(call.services, of, weeks=weeks, now=system_clock(), reporter=call.reporter)
+    found = growth_of(call.services, of, weeks=weeks, reporter=call.reporter)
     found = call.mask(found)
     return call.show(found, _growth_lines(call, found))
 

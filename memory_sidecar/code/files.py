@@ -43,13 +43,6 @@ class NamedPath:
     last: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileText(NamedPath):
-    """The present text of a file, which may be newer than the index."""
-
-    text: str = ""  # with LF line breaks, so that its lines are those of its chunks
-
-
 def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
     """Return the files of `sources` that `text` may mean, likeliest first; they may not exist.
 
@@ -93,12 +86,13 @@ def find_place(registry: Registry, path: Path) -> tuple[str, str] | None:
 
 def read_file(
     codebase: Codebase, sources: Sequence[Source], path: str, *, by_ending: bool = False
-) -> FileText:
-    """Read the file that `path` means in the first of `sources` that has it.
+) -> tuple[NamedPath, str]:
+    """Find the file that `path` means in the first of `sources` that has it; return its text, too.
 
-    If none has it, `by_ending` reads the only indexed file whose path ends with `path`. Raises
-    NotFound if there is none, and PathRefused if the path leads out of the sources or the file is
-    no text.
+    The text may be newer than the index. It has LF line breaks, so that its lines are those of its
+    chunks. If no source has the file, `by_ending` reads the only indexed file whose path ends with
+    `path`. Raises NotFound if there is none, and PathRefused if the path leads out of the sources
+    or the file is no text.
     """
     refused: PathRefused | None = None
     meant = resolve_paths(sources, path)
@@ -113,7 +107,7 @@ def read_file(
             refused = refused or error
             continue
         if text is not None:
-            return FileText(each.source, each.path, each.first, each.last, text)
+            return each, text
         if is_indexed and not each.source.root.is_dir():
             raise NotFound(f"{each.source.root} is not there", hint=_SEARCH_SHOWS_IT)
     if refused is not None:
@@ -121,7 +115,7 @@ def read_file(
     if by_ending and (only := only_ending(codebase.files(FileStatus.INDEXED), meant)):
         text = _read(codebase, only.source, only.path, is_indexed=True)
         if text is not None:
-            return FileText(only.source, only.path, only.first, only.last, text)
+            return only, text
     raise NotFound(
         f"no source has a file {path!r} that is not ignored",
         hint=_left_out(meant)

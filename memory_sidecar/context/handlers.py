@@ -116,10 +116,10 @@ def commit(reads: Reads, *, environ: Mapping[str, str]) -> None:
         commit_logs(root.path, logs, environ)
 
 
-def record_own_read(file: Path, tool: str) -> None:
-    """Count that `tool` of the sidecar itself read `file`, if that is an atom of a root."""
+def record_own_read(file: Path) -> None:
+    """Count that `get` of the sidecar itself read `file`, if that is an atom of a root."""
     if file.is_file():
-        record(accesses_of_paths([file], tool=tool))
+        record(accesses_of_paths([file], tool="get"))
 
 
 class Context:

@@ -32,7 +32,7 @@ class AgentDatabase(Protocol):
     paths: AgentPaths
     clock: Clock
     reranks: bool  # the default of questions that do not say whether to rerank their hits
-    on_read: Callable[[Path, str], None]  # called with each file that was read, and the tool's name
+    on_read: Callable[[Path], None]  # called with the file of each memory that `get` has read
 
     @property
     def data(self) -> Database[Any]: ...

@@ -254,7 +254,7 @@ class Owner(Generic[S]):
 
         running = self._under_way.get(source.name)
         if running is not None and running.serves(source):
-            return pass_over(running, scope, progress, reporter.notice)
+            return pass_over(running, scope, progress, reporter)
         if running is not None:  # has another root or other excludes, and ends right after this one
             running.stop()
             with suppress(Exception):  # its state may have been deleted while it was open
@@ -274,7 +274,7 @@ class Owner(Generic[S]):
                         self.activity.clear_failure(source.name, DATABASE)
                     progress(done, total)
 
-                refreshed = pass_over(applier, scope, both, reporter.notice)
+                refreshed = pass_over(applier, scope, both, reporter)
         finally:
             with self._state:
                 self._under_way.pop(source.name, None)  # a pass within it may have taken its place

@@ -42,7 +42,6 @@ class SourceCounts:
     """One source in numbers."""
 
     name: str
-    root: str
     scanned_at: int | None  # epoch ms; None: no scan has completed
     indexed: int
     skipped: int
@@ -70,7 +69,7 @@ class VectorCounts:
 def count_sources(connection: Connection) -> list[SourceCounts]:
     """Return the counts of every source that has rows, or was begun, by name."""
     rows = connection.execute(
-        "SELECT s.name, s.root, s.scanned_at,"
+        "SELECT s.name, s.scanned_at,"
         " count(*) FILTER (WHERE f.status = 'indexed'),"
         " count(*) FILTER (WHERE f.status = 'skipped'),"
         " count(*) FILTER (WHERE f.status = 'failed'), coalesce(sum(f.chunks), 0)"

@@ -12,7 +12,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from shlex import quote
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus, Scan, Source, SourceFile, Stamp
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.roots import has_files, require_root_is_itself
 from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import were_rules_written
@@ -33,9 +34,6 @@ from memory_sidecar.index.running import Progress
 SAVED_TOGETHER_NS = 60 * 10**9
 MANY_FILES = 50_000  # take minutes on two processors; most projects have fewer of their own
 MOST = 0.5  # a folder with a larger share of many files is worth naming
-
-Notice = Callable[[str], None]
-"""Shows one line to the caller who waits for a pass."""
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +68,9 @@ class PassResult:
     rules_around: str | None  # what `_rules_around` returned; None: it changed during the scan
 
 
-def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
+def pass_over(
+    applier: Applier, scope: ScanScope, progress: Progress, reporter: Reporter
+) -> PassResult:
     """Scan the source of `applier` and index what changed; returns when it is committed.
 
     May be called again between two slices of a running pass. Both share what is to be done: an
@@ -79,16 +79,18 @@ def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: No
     Stopped after `stop`; what was committed stays.
     """
     try:
-        return _attempt(applier, scope, progress, notice)
+        return _attempt(applier, scope, progress, reporter)
     except StateBroken as broken:
         applier.close()
         text = f"the state of {applier.source.name} is broken ({broken}): rebuilding it"
         _log.warning("%s; it is kept as %s", text, applier.state.set_aside())
-        notice(text)
-        return _attempt(applier, scope.widened(), progress, notice)
+        reporter.notice(text)
+        return _attempt(applier, scope.widened(), progress, reporter)
 
 
-def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
+def _attempt(
+    applier: Applier, scope: ScanScope, progress: Progress, reporter: Reporter
+) -> PassResult:
     source, builder, store = applier.source, applier.builder, applier.store
     require_root_is_itself(source)
     version, is_within = builder.version, applier.is_running
@@ -103,12 +105,12 @@ def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Not
     if under is None and not (scan.files or scope.full or builder.trusts_empty_root):
         require_rows_unneeded(source, store, scope.seen)
     if made_by is None or (made_by != version and not is_within):
-        _begin_anew(applier, made_by, notice)
+        _begin_anew(applier, made_by, reporter)
     for path in builder.outdated_paths(manifest):
         manifest[path] = replace(manifest[path], fingerprint="")
     found = differences(scan, manifest, everything=scope.full or made_by != version)
     if len(found.changed) >= MANY_FILES and not manifest:
-        notice(_many_files_notice(found.changed))
+        reporter.notice(_many_files_notice(found.changed))
     before, latest = copy(applier.totals), applier.latest
     applier.apply(found, scan, progress, is_whole=under is None)
     if under is None and applier.latest is not latest and applier.latest is not None:
@@ -177,7 +179,7 @@ def _made_by(applier: Applier) -> str | None:
     return known.chunker if known.state_id == state.paired_with else None
 
 
-def _begin_anew(applier: Applier, made_by: str | None, notice: Notice) -> None:
+def _begin_anew(applier: Applier, made_by: str | None, reporter: Reporter) -> None:
     """Note that the rows of every file are to be written again, whatever may interrupt this pass.
 
     Else a later pass of builder version `made_by` would take the rows of this pass for its own.
@@ -193,7 +195,7 @@ def _begin_anew(applier: Applier, made_by: str | None, notice: Notice) -> None:
     elif made_by:
         text = f"rebuilding {source.name}, which another version indexed"
         _log.info("%s (%s, this one is %s)", text, made_by, version)
-        notice(text)
+        reporter.notice(text)
     applier.store.begin_source(source.name, root=source.root, state_id=state_id, chunker=version)
     if made_by is None:
         state.pair(state_id)

@@ -189,9 +189,9 @@ class FileLines(Answer):
 def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now: src/cart.py:10-20."""
     path, sources = path_and_sources(caller, asked.path, asked.source)
-    file = read_source_file(caller.codebase, sources, path, by_ending=True)
+    file, text = read_source_file(caller.codebase, sources, path, by_ending=True)
     notice_foreign(caller, file, asked.source, report)
-    text = file.text.removesuffix("\n")  # no empty line after the last line break
+    text = text.removesuffix("\n")  # no empty line after the last line break
     total = text.count("\n") + 1
     is_said = "start_line" in asked.model_fields_set or asked.end_line > 0
     first, end = (asked.start_line, asked.end_line) if is_said else (file.first, file.last)

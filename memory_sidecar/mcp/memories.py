@@ -56,7 +56,7 @@ class MemoryText(MemoryHead):
     uri: str
 
     def text(self) -> str:
-        return mark_memory(self, self.content, " weak match" if self.is_weak is True else "")
+        return mark_memory(self, " weak match" if self.is_weak is True else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,7 @@ class WholeMemory(StoredAnswer):
     def text(self) -> str:
         cut = f"cut: go on with start_line {self.next_start_line}" if self.next_start_line else ""
         more = f"{properties_of(self.memory)} hash={self.memory.hash}"
-        shown = mark_memory(self.memory, self.memory.content, more)
+        shown = mark_memory(self.memory, more)
         return join_notes([shown, *([cut] if cut else [])], "")
 
 
@@ -247,13 +247,13 @@ def resolve_memory(
     return caller.memories(report, shared=shared), path
 
 
-def mark_memory(memory: MemoryHead, content: str, more: str) -> str:
-    """Put the quoted `content` of `memory` between tags; `more` goes into the opening one.
+def mark_memory(memory: Memory | MemoryText, more: str) -> str:
+    """Put the quoted content of `memory` between tags; `more` goes into the opening one.
 
     The title stands above the content, unless the content has it or the title is cut from it.
     """
-    is_said = memory.title in content or memory.title.endswith("…")
-    content = content if is_said else f"{memory.title}\n\n{content}"
+    is_said = memory.title in memory.content or memory.title.endswith("…")
+    content = memory.content if is_said else f"{memory.title}\n\n{memory.content}"
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
     head = in_tag(f"{memory.path} {_marks(memory)}{tags}{more}")
     return f"<memory {head}>\n{quote(content)}\n</memory>"

@@ -63,7 +63,7 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
     if scheme == MEMORY and Toolset.MEMORIES in caller.toolsets:
         memories, path = resolve_memory(caller, uri, Silent())
         memory = memories.get(path, with_shared=False)
-        shown = mark_memory(memory, memory.content, properties_of(memory))
+        shown = mark_memory(memory, properties_of(memory))
         text, kind = join_notes([shown], ""), MARKDOWN
     elif scheme != MEMORY and Toolset.CODE in caller.toolsets:
         text, kind = _file(caller, owner, path), PLAIN
@@ -75,4 +75,4 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
 
 def _file(caller: Caller, source: str, path: str) -> str:
     codebase = caller.codebase
-    return read_file(codebase, [codebase.registry.get(source)], path).text
+    return read_file(codebase, [codebase.registry.get(source)], path)[1]

@@ -137,7 +137,7 @@ class Memories(Recall):
             reserved=self._look_up(files_missed, directory.name, file.path),
             allow_secrets=allow_secrets,
         )
-        own = (moved.old, moved.file.path)
+        own = (file.path, moved.file.path)
         further = [each for each in moved.changed if each not in own]
         old, _, *relinked = (address(directory.name, each) for each in (*own, *further))
         remembered = self._index_and_report(directory.name, moved, finds_near=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.credentials import refuse_credentials
@@ -25,13 +24,6 @@ from memory_sidecar.memories.names import (
 from memory_sidecar.memories.write import Meta, Written, relink
 
 
-@dataclass(frozen=True, slots=True)
-class MovedFile(Written):
-    """A moved memory: its file at the new path, and `old`; both paths are among the changed."""
-
-    old: str
-
-
 def move(
     directory: KnowledgeDirectory,
     path: str,
@@ -41,7 +33,7 @@ def move(
     linking: Iterable[str] = (),
     reserved: Collection[str] = (),
     allow_secrets: bool = False,
-) -> MovedFile:
+) -> Written:
     """Rename the memory at `path`, or move it to the category `to`.
 
     `to` is a category if one of that name exists, or if it ends in `/`. The file is moved byte for
@@ -55,7 +47,7 @@ def move(
         if not allow_secrets:
             _refuse_secrets(old, to=to)
         if new == old.path:
-            return MovedFile(old, False, (), old.path)
+            return Written(old, False, ())
         if twin := directory.twin_of(new, besides=old.path):
             raise Conflict(f"{new} and {twin} differ in case alone", hint="choose another name")
         if new.casefold() != old.path.casefold() and os.path.lexists(directory.root / new):
@@ -78,7 +70,7 @@ def move(
             relink(directory, others, new, old.path, *Relation)
             raise
         directory.tidy(old.path)
-        return MovedFile(directory.read(new), False, (old.path, new, *relinked), old.path)
+        return Written(directory.read(new), False, (old.path, new, *relinked))
 
 
 def _move_file(directory: KnowledgeDirectory, old: str, new: str) -> None:

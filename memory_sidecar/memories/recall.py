@@ -319,6 +319,6 @@ def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:
     try:
         note_read(agent, read.memory.path)
         with suppress(NotFound):  # its directory is out of reach at the moment
-            agent.on_read(agent.source(read.directory).root / read.file, "get")
+            agent.on_read(agent.source(read.directory).root / read.file)
     except (OSError, SidecarError) as error:
         _log.warning("a read of %s is not counted: %s", read.memory.path, error)

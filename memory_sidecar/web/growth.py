@@ -30,7 +30,7 @@ def show(visit: Visit) -> View:
     if agent:
         visit.require_readable(agent)
     weeks = min(max(visit.number("weeks", USUAL_WEEKS), 1), max(WEEKS))
-    found = growth_of(visit.services, agent, weeks=weeks, now=system_clock(), reporter=visit)
+    found = growth_of(visit.services, agent, weeks=weeks, reporter=visit)
     return View(
         template="growth.html",
         title="Growth",

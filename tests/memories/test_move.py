@@ -52,7 +52,7 @@ def test_a_moved_file_is_the_same_to_the_byte(directory, remember, to, new):
     moved = move(directory, old.path, to)
     assert tree(directory.root) == {new: old.text}
     assert (directory.root / new).stat().st_mtime_ns == before.st_mtime_ns
-    assert (moved.old, moved.file.path, moved.changed) == (old.path, new, (old.path, new))
+    assert (moved.file.path, moved.changed) == (new, (old.path, new))
 
 
 def test_a_new_path_that_differs_from_another_in_case_alone_is_refused(directory, remember):

@@ -12,7 +12,6 @@ import pytest
 from memory_sidecar.agents.growth import growth_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Silent, to_builtins
-from memory_sidecar.core.times import system_clock
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
@@ -31,7 +30,7 @@ def _used(served: Served) -> None:
 
 def test_a_number_is_that_of_the_command(served, reader):
     shown = reader.get("/growth?weeks=4&json=1").json
-    told = growth_of(served.services, weeks=4, now=system_clock(), reporter=Silent())
+    told = growth_of(served.services, weeks=4, reporter=Silent())
     rss = "resident_bytes"
     assert shown | {rss: 0} == json.loads(json.dumps(to_builtins(told))) | {rss: 0}
     text = reader.get("/growth?weeks=4").text
