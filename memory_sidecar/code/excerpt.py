@@ -83,7 +83,7 @@ def excerpt(
 def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
 
-    Long lines are wrapped. Secrets are masked first.
+    Long lines are cut between words. Secrets are masked first.
     """
     if len(text) <= characters:
         return text
@@ -91,12 +91,16 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     width = min(MAX_LINE, characters - len("…\n…\n") - 1)
     if width < 1:
         return "…"[:characters]
-    lines = [
+    # The parts of a line together are that line, with its end, so that no break is added.
+    wrapper = textwrap.TextWrapper(
+        width, expand_tabs=False, replace_whitespace=False, drop_whitespace=False
+    )
+    parts = [
         part
-        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
-        for part in textwrap.wrap(line, width) or [""]
+        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines(keepends=True)
+        for part in wrapper.wrap(line)
     ]
-    return elided(best_part(lines, stems, characters), lines)
+    return elided(best_part(parts, stems, characters), parts, between="")
 
 
 def best_part(
@@ -119,13 +123,14 @@ def best_part(
     return Excerpt(0, ())
 
 
-def elided(part: Excerpt, lines: Sequence[str]) -> str:
+def elided(part: Excerpt, lines: Sequence[str], between: str = "\n") -> str:
     """Return the text of `part` with `…` for each side at which some of `lines` are left out."""
     if not part.lines:
         return ""
-    before = ["…"] * (part.first > 0)
-    behind = ["…"] * (part.first + len(part.lines) < len(lines))
-    return "\n".join([*before, *part.lines, *behind])
+    before = "…\n" if part.first else ""
+    behind = "\n…" if part.first + len(part.lines) < len(lines) else ""
+    text = between.join(part.lines)
+    return before + (text.rstrip() if behind else text) + behind
 
 
 _NAME = re.compile(r"\w+")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import DAY_MS, system_clock
@@ -107,9 +108,20 @@ def _facets(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | 
 
 
 def version(visit: Visit) -> object:
-    """Return the stamps of the readable agents' databases, which differ after any change."""
+    """Return the stamps of the readable agents' databases, and how many passes index them.
+
+    A database differs after any change; a pass may end, and its notice with it, without one.
+    """
     databases = [visit.services.data_dir.agent(name).db for name in visit.readable]
-    return stamps_of(file for db in databases for file in (db, db.with_name(f"{db.name}-wal")))
+    stamps = stamps_of(file for db in databases for file in (db, db.with_name(f"{db.name}-wal")))
+    return stamps, sum(_count_passes(visit, name) for name in visit.readable)
+
+
+def _count_passes(visit: Visit, agent: str) -> int:
+    with suppress(SidecarError):  # the view tells why the agent cannot be read
+        states = visit.services.agent(agent).data.states()
+        return sum(live.indexing is not None for live in states.values())
+    return 0
 
 
 def overview_of(visit: Visit) -> Overview:

@@ -138,6 +138,8 @@ def test_prose_is_shortened_to_what_fits_with_its_secrets_masked():
         assert len(told) <= characters
         assert ("zebras" in told) is (characters >= 40)
     assert shorten("short", 5) == "short"
+    told = shorten(f"Heading\n{LONG}\n{NEEDLE}\n", 1000, {"zebra"})
+    assert told.strip("…\n").count("\n") == 1  # the writer's line break, and no other
     key = "ghp_" + "x7" * 18
     assert "x7" not in shorten(f"token {key} {LONG}", 40)
 

@@ -64,6 +64,21 @@ def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
     assert "later is " not in last.text
 
 
+@pytest.mark.browser
+def test_what_is_said_of_indexing_goes_once_that_is_done(watched, tmp_path, monkeypatch, chromium):
+    page = chromium.new_page()
+    page.goto(watched.site.address())
+    page.wait_for_url("**/memories")
+    said = page.locator("#notes", has_text="later is ")
+    with held_back(monkeypatch, SessionBuilder, "build"):
+        write_sessions(tmp_path / "data" / "episodic" / "later" / "2026-03", 3)
+        page.goto(f"http://127.0.0.1:{watched.site.port}/sessions")
+        said.wait_for()
+    page.locator("[data-row]").nth(2).wait_for()
+    said.wait_for(state="detached")
+    page.context.close()
+
+
 def test_an_agent_that_was_scanned_is_not_opened_to_see_that(watched, monkeypatch):
     """Of very many agents, each view would open the database of each once more."""
     watched.store("Known already", agent="architect")

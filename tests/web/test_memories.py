@@ -172,6 +172,13 @@ def test_a_tag_with_a_comma_stays_one(served, reader):
     assert reader.get(one(kept) + "&json=1").json["memory"]["tag_list"] == ["x,y", "z", "more"]
 
 
+def test_a_question_that_nothing_answers_is_told_so(served, reader):
+    served.store("The till opens at nine", category="opening")
+    weak = "Only weak matches"
+    assert weak in reader.get("/memories?q=zebras+in+quantum+soup&category=opening").text
+    assert weak not in reader.get("/memories?q=when+does+the+till+open&category=opening").text
+
+
 def test_a_list_pages_through_several_agents(served, reader):
     for name in ("architect", "shared"):
         agent = served.services.agent(name)

@@ -23,7 +23,7 @@ function lookAgain() {
   if (isSent) return; // the answer will replace the view, which may show what the form removed
   if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus, [data-read][open]")) return;
   const focused = rows().indexOf(document.activeElement);
-  htmx.ajax("GET", location.href, { target: "#live", select: "#live", selectOOB: "#called", swap: "outerHTML" })
+  htmx.ajax("GET", location.href, { target: "#live", select: "#live", selectOOB: "#notes,#called", swap: "outerHTML" })
     .then(() => focused >= 0 && rows()[focused]?.focus(), () => {});
 }
 
