@@ -255,6 +255,22 @@ def test_keys_lead_through_a_list_which_is_live(served, tab):
 
 
 @pytest.mark.browser
+def test_what_was_unfolded_and_focused_stays_so_in_a_live_view(served, tab):
+    served.store("The well is dug", category="wells", project="farm", tags=("a",))
+    tab.goto(tab.url + "?category=wells")
+    project, tag = (tab.locator(".facets summary", has_text=name) for name in ("project", "tag"))
+    project.click()
+    tag.click()
+    tab.keyboard.press("j")
+    served.store("The well is full", category="wells", project="farm", tags=("a",))
+    tab.locator("[data-row]", has_text="The well is full").wait_for()
+    assert tab.locator("[data-row]:focus").inner_text() == "The well is dug"
+    opened = tab.locator(".facets details[open] > summary").all_inner_texts()
+    assert "project" in opened
+    assert "tag" not in opened
+
+
+@pytest.mark.browser
 def test_what_changed_while_a_tab_was_hidden_is_asked_for_once(served, tab):
     def show(is_shown: bool) -> None:
         hidden = {"value": not is_shown, "configurable": True}

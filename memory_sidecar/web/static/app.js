@@ -21,10 +21,11 @@ function listen() {
 function lookAgain() {
   const live = at("#live");
   if (isSent) return; // the answer will replace the view, which may show what the form removed
-  if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus, [data-read][open]")) return;
-  const focused = rows().indexOf(document.activeElement);
+  if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus")) return;
+  const focused = document.activeElement; // found again by what it leads to: rows may have come above it
+  const isSame = (each) => each.href === focused.href && each.textContent === focused.textContent;
   htmx.ajax("GET", location.href, { target: "#live", select: "#live", selectOOB: "#notes,#called", swap: "outerHTML" })
-    .then(() => focused >= 0 && rows()[focused]?.focus(), () => {});
+    .then(() => focused.isConnected || [...document.querySelectorAll("#live :is(a, summary)")].find(isSame)?.focus({ preventScroll: true }), () => {});
 }
 
 // A failed request leaves the view as it is; a message above it says so until one succeeds.
@@ -127,9 +128,20 @@ addEventListener("pagehide", () => isFiltering && (sessionStorage.focused = docu
 at(`form[data-sends] [name="${sessionStorage.focused || " "}"]:not([type=hidden])`)?.focus();
 delete sessionStorage.focused;
 
-// On a narrow screen the facets are folded, until they are asked for.
-const fold = () => matchMedia("(max-width: 52rem)").matches && document.querySelectorAll(".folds").forEach((each) => (each.open = false));
-document.addEventListener("htmx:afterSettle", fold);
+// What was folded or unfolded stays so when the view is refreshed. On a narrow screen the facets start folded.
+const opened = new Map(); // whether it is open, by the text of its summary
+document.addEventListener("click", (event) => {
+  const summary = event.target.closest("summary");
+  if (summary) opened.set(summary.textContent, !summary.parentElement.open);
+});
+function fold() {
+  const isNarrow = matchMedia("(max-width: 52rem)").matches;
+  document.querySelectorAll("#live details").forEach((each) => {
+    const starts = each.open && !(isNarrow && each.matches(".folds"));
+    each.open = opened.get(each.firstElementChild.textContent) ?? starts;
+  });
+}
+document.addEventListener("htmx:afterSwap", fold);
 fold();
 
 // The address holds the state of a view; parameters without a value are left out of it.
