@@ -190,7 +190,7 @@ class SourceStatus:
             files = pluralize(self.files_away, "file")
             return f"{files} only in the team's database, which cannot be searched now"
         if self.problem:
-            return f"{scanned}, and cannot be: {self.problem}"
+            return f"{'last ' if self.scanned_at else ''}{scanned}: {self.problem}"
         return self.live.in_words if self.live else scanned
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -39,7 +40,9 @@ def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     (source,) = status["sources"]
     vectors = shown["vectors"][source["name"]]
     assert (vectors["static"], vectors["pending"]) == (source["chunks"], status["vectors_pending"])
-    assert f"{source['files_indexed']:,}</dd>" in reader.get("/index").text
+    card = reader.get("/index").text
+    for name, number in (("files", source["files_indexed"]), ("chunks", source["chunks"])):
+        assert f"<dt>{name}</dt><dd>{number:,}</dd>" in card
 
 
 def test_what_was_left_out_is_told_with_its_rule(served, reader):
@@ -109,6 +112,8 @@ def test_a_source_is_as_fresh_in_the_same_words_for_people_and_agents(served, re
     assert state.startswith("scanned ")
     assert state in run_with(services, cwd=tmp_path)("status").out
     assert state in reader.get("/index").text
+    (source,) = services.codebase().status().sources
+    assert replace(source, problem="/x is not there").state == f"last {state}: /x is not there"
 
 
 @pytest.mark.browser
