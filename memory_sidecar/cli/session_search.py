@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from memory_sidecar.agents.services import PATH_STARTS
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
@@ -56,8 +55,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in SessionFilter.__dataclass_fields__}
         chosen["projects"] = [
-            str(call.path(each)) if each.startswith(PATH_STARTS) else each
-            for each in chosen["projects"]
+            call.services.session_project(each, call.path) for each in chosen["projects"]
         ]
         return command(call, wanted=SessionFilter.parse(**chosen), **given)
 

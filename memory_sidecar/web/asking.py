@@ -128,7 +128,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 def session_filter(visit: Visit) -> SessionFilter:
     """Parse the session filter in the address. Raises UsageError."""
     return SessionFilter.parse(
-        projects=[visit.text("project").strip()],
+        projects=[visit.services.session_project(visit.text("project").strip(), visit.folder)],
         topics=visit.texts("topic"),
         outcomes=visit.texts("outcome"),
         after=visit.text("after").strip(),

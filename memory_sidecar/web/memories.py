@@ -146,7 +146,7 @@ def filter_of(visit: Visit) -> MemoryFilter:
         tags=visit.texts("tag"),
         statuses=visit.texts("status"),
         kinds=visit.texts("kind"),
-        project=visit.text("project").strip(),
+        project=visit.services.project_named(visit.text("project").strip(), visit.folder),
         source=visit.text("source").strip(),
         updated_after=None if most is None else now - most * DAY_MS,
         updated_before=None if least is None else now - least * DAY_MS,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.paths import SHARED
+from memory_sidecar.core.projects import absolute_path, expand_home
 from memory_sidecar.core.results import ask_each
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.web.guard import Flash
@@ -85,6 +87,10 @@ class Visit:
         except ValueError:
             known = ", ".join(choices)
             raise UsageError(f"there is no {name} {text[:40]!r}", hint=f"one of {known}") from None
+
+    def folder(self, text: str) -> Path:
+        """Return `text` as the path of a folder; as a page is in none, all are absolute."""
+        return Path(absolute_path("/", expand_home(text, self.environ)))
 
     @property
     def is_filtered(self) -> bool:

@@ -386,6 +386,13 @@ def test_a_project_may_be_named_by_its_folder(caller, project):
         assert paths(found) == [path], named
 
 
+def test_a_session_is_found_by_the_folder_of_its_project(caller, project):
+    saved = given(caller, "save_session", summary="Carts", project_path=str(project / "shop"))
+    for named in ((project / "shop").as_uri(), ".", "shop"):
+        (hit,) = given(caller, "search_sessions", project=named)["hits"]
+        assert hit["session_id"] == saved["session_id"], named
+
+
 def test_a_category_that_there_is_not_is_said_and_one_that_leads_out_refused(newcomer):
     remember(newcomer)
     for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):

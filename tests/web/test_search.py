@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -176,6 +176,16 @@ def test_a_search_in_a_browser(tab, faults_of):
     tab.wait_for_url("**language=python**")
     assert tab.locator(".hit", has_text="retry.ts").count() == 0
     assert faults_of(tab) == []
+
+
+def test_a_project_may_be_named_by_its_folder(served, reader):
+    served.store("The price has no tax", project="project")
+    for named in ("project", f"{served.project}/shop/", f"{served.project}/./docs"):
+        words = urlencode({"q": "price", "in": "memories", "project": named, "json": "1"})
+        (hit,) = reader.get(f"/search?{words}").json["found"]["memories"]
+        assert hit["project"] == "project", named
+    words = urlencode({"q": "price", "in": "memories", "project": "/", "json": "1"})
+    assert reader.get(f"/search?{words}").json["found"]["memories"] == []
 
 
 def test_a_blank_filter_is_none_and_one_that_fits_nothing_says_what_there_is(reader):
