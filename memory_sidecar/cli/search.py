@@ -167,7 +167,7 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
         part = Excerpt(0, tuple(code))
         if not shown.full:
             part = excerpt(code, stems, around=names.row_in(hit))
-        what = name_of(hit, code, part)
+        what = name_of(hit, code, part, stems)
         score = f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}"
         where = shown.path(hit.source, hit.filename, hit.location)
         lines.append(call.line(*where, f"  {what}" if what else "", Styled(score, DIM)))

@@ -23,6 +23,7 @@ from memory_sidecar.index.words import MARKS, STOPWORDS, UNSPACED, plain_words, 
 LINES = 5
 MAX_LINE = 160  # characters of a line of prose
 MAX_SIGNATURE = 72
+MAX_NAMES = 3  # of a hit, that head it
 MAX_COLOURED = 4_000  # characters; on odd texts lexers take quadratic time: 30 s for 40,000
 MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
 _WORD = re.compile(  # of an identifier: get, URL, Parts
@@ -201,14 +202,18 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def name_of(hit: CodeHit, lines: Sequence[str], part: Excerpt) -> str:
+def name_of(hit: CodeHit, lines: Sequence[str], part: Excerpt, stems: Collection[str] = ()) -> str:
     """Return what `hit` is called where `part` of its `lines` is shown: `Cart.add, remove`.
 
-    Up to three names that `part` shows, behind what encloses them; if there are none, the signature
-    of `hit`. If `hit` begins with an `impl` or `extension`, the extended type comes first.
+    Up to three names that `part` shows, those with one of `stems` before others, behind what
+    encloses them; if there are none, the signature of `hit`. If `hit` begins with an `impl` or
+    `extension`, the extended type comes first.
     """
     is_whole = len(part.lines) == len(lines)
-    names = (hit.symbols if is_whole else names_shown(hit.symbols, lines, part))[:3]
+    names = hit.symbols if is_whole else names_shown(hit.symbols, lines, part)
+    if len(names) > MAX_NAMES:
+        asked = sorted(names, key=lambda name: _terms(name).isdisjoint(stems))[:MAX_NAMES]
+        names = tuple(name for name in names if name in asked)[:MAX_NAMES]
     outer, _, innermost = hit.scope.rpartition(".")
     enclosing = outer if names[:1] == (innermost,) else hit.scope  # not `innermost` twice
     if names and hit.language in ("rust", "swift"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -125,7 +125,8 @@ def shorten_hits(
     stems, names = stems_of(question), names_in(question)
     masked, _ = mask_document(list(hits))
     left = budget(max_tokens, "".join(hit.code for hit in masked))
-    kept = first_fitting([*map(_passage, masked)], left, size=lambda hit: len(hit.where) + 2)
+    passages = [_passage(hit, stems) for hit in masked]
+    kept = first_fitting(passages, left, size=lambda hit: len(hit.where) + 2)
     left -= sum(len(hit.where) + 2 for hit in kept)
     weights = [(WEAK_SHARE if hit.is_weak else 1) / rank for rank, hit in enumerate(kept, 3)]
     shown = []
@@ -136,17 +137,17 @@ def shorten_hits(
             for line in map(str.rstrip, found.code.split("\n"))
         ]
         part = best_part(lines, stems, max(share, 0), around=names.row_in(found))
-        what = one_line(name_of(found, lines, part))[:MAX_LINE] if part.lines else hit.what
+        what = one_line(name_of(found, lines, part, stems))[:MAX_LINE] if part.lines else hit.what
         shown.append(replace(hit, code=elided(part, lines), what=what))
         left -= len(shown[-1].code) + len(what) - len(hit.what)
     return tuple(shown)
 
 
-def _passage(hit: CodeHit) -> CodePassage:
+def _passage(hit: CodeHit, stems: Collection[str]) -> CodePassage:
     return build_from(
         CodePassage,
         hit,
-        what=one_line(name_of(hit, (), Excerpt(0, ())))[:MAX_LINE],
+        what=one_line(name_of(hit, (), Excerpt(0, ()), stems))[:MAX_LINE],
         uri=source_uri(hit.source, hit.filename),
         copies=tuple(f"{each.filename}:{each.location}" for each in hit.copies[:MAX_COPIES]),
     )

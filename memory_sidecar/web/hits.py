@@ -96,7 +96,7 @@ def _code_row(
         place=hit.filename,
         title=f"{hit.filename}:{hit.location}",
         href=editor_link(visit, root / hit.filename, hit.start_line) if root else "",
-        about=name_of(hit, text, best),
+        about=name_of(hit, text, best, stems),
         score=hit.score,
         is_weak=hit.is_weak,
         parts=_parts(hit.explain or None),

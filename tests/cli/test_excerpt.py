@@ -381,6 +381,16 @@ def test_a_hit_is_headed_by_what_its_shown_lines_define(tmp_path, shown):
     assert passage.what == "step_0, step_1, step_2"
 
 
+def test_of_many_names_a_hit_is_headed_by_those_that_were_asked_for(tmp_path, shown):
+    names = ("Page", "meta", "body", "problem", "parse_page")
+    asked = hit("\n".join(f"{name} = 1" for name in names), scope="", symbols=names)
+    whole = replace(shown, question="parse_page", full=True)
+    assert "Page, meta, parse_page" in hit_lines(made(tmp_path, NO_COLOR="1"), [asked], whole)[0]
+    for max_tokens in (1, 4000):
+        (passage,) = shorten_hits([asked], "where is the problem in a page", max_tokens)
+        assert passage.what == "Page, problem, parse_page"
+
+
 def test_an_agent_is_told_in_which_class_a_method_is_however_little_is_shown(tmp_path):
     code = "    def add(self, item):\n        self.items.append(item)"
     asked = hit(code, scope="Cart", symbols=("add",), signature="def add(self, item)")
