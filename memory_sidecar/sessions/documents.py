@@ -13,7 +13,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -107,15 +107,6 @@ def summary_document(summary: Summary) -> dict[str, Any]:
 # Completing a document for its file
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A document ready to be written, and the session read from it."""
-
-    document: dict[str, Any]
-    session: Session
-    is_changed: bool  # compared with the known document
-
-
 def parse_session_address(text: str) -> tuple[str, int]:
     """Parse the address by which hits and memories name a session: its id, and a message's number.
 
@@ -154,10 +145,11 @@ def short_hash(content: object) -> str:
 
 def complete_document(
     document: Mapping[str, Any], known: Mapping[str, Any] | None, *, session_id: str, now: int
-) -> Completed:
-    """Fill in id and times of `document`; `known` is the document in the file so far, if any.
+) -> tuple[dict[str, Any], Session]:
+    """Fill in id and times of `document`; return it, and the session read from it.
 
-    The session keeps its created_at unless `document` has another. Raises SessionInvalid.
+    It equals `known`, the document in the file so far, if it changes nothing there. The session
+    keeps its created_at unless `document` has another. Raises SessionInvalid.
     """
     began_at = (known or {}).get("created_at") or iso_utc(_began_at(document, now))
     full = {
@@ -167,11 +159,11 @@ def complete_document(
     }
     if known is not None:
         if {**known, "updated_at": None} == {**full, "updated_at": None}:
-            return Completed(dict(known), read_session(known), is_changed=False)
+            return dict(known), read_session(known)
         full["updated_at"] = iso_utc(now)
     elif document.get("updated_at"):
         full["updated_at"] = document["updated_at"]
-    return Completed(full, read_session(full), is_changed=True)
+    return full, read_session(full)
 
 
 def _began_at(document: Mapping[str, Any], now: int) -> int:

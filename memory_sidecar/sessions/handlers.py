@@ -31,7 +31,6 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.sessions.documents import (
-    Completed,
     complete_document,
     read_session,
     session_id_of,
@@ -45,7 +44,7 @@ from memory_sidecar.sessions.files import (
 )
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions, noting_unknown
 from memory_sidecar.sessions.merge import merge_documents
-from memory_sidecar.sessions.model import Required, SessionFilter, SessionQuery
+from memory_sidecar.sessions.model import Required, Session, SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Memvid, entry_document
 from memory_sidecar.sessions.results import (
     FailedImport,
@@ -313,32 +312,32 @@ class Sessions:
 
     def _complete(
         self, document: Mapping[str, Any], *, resumes: bool
-    ) -> tuple[Completed, str | None]:
-        """Return the session to save, and the path of its present file; `None` without one."""
+    ) -> tuple[dict[str, Any], Session, StoredSession | None]:
+        """Return the document to save, its session, and the present file; `None` without one."""
         session_id = session_id_of(document, now=self._clock())
         known = self._files.load_for_saving(session_id)
         before = known.document if known else None
         if before is not None and resumes:
             document = merge_documents(document, before)
         done = complete_document(document, before, session_id=session_id, now=self._clock())
-        return done, known.path if known else None
+        return *done, known
 
     def _write(self, document: Mapping[str, Any], *, resumes: bool = False) -> Saved:
         """Write `document` to its file, if it changes that. The caller holds `changing`.
 
         `resumes`: add to the known session, instead of replacing it.
         """
-        done, known_path = self._complete(document, resumes=resumes)
-        session = done.session
-        path = known_path or new_path(session.session_id, began_at=session.created_at)
-        if known_path is None or done.is_changed:
-            self._files.write(path, done.document)
+        done, session, known = self._complete(document, resumes=resumes)
+        path = known.path if known else new_path(session.session_id, began_at=session.created_at)
+        is_changed = known is None or done != known.document
+        if is_changed:
+            self._files.write(path, done)
         return Saved(
             session_id=session.session_id,
             agent=self.agent.name,
             path=path,
-            created=known_path is None,
-            changed=done.is_changed,
+            created=known is None,
+            changed=is_changed,
             created_at=iso_utc(session.created_at),
             message_count=len(session.messages),
             snippet_count=len(session.code_snippets),
