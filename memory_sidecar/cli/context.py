@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import allow_secrets_option, command_group, with_data_dir
+from memory_sidecar.cli.options import Command, allow_secrets_option, command_group, with_data_dir
 from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import DECISION, AtomDraft
@@ -32,7 +31,7 @@ _project = click.argument("project", required=False)
 _rule = click.Choice(list(CHECKS))
 
 
-def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
+def _with_projects(command: Command) -> Command:
     """Add PROJECT, --all and --root; pass the opened root and the chosen projects, too."""
 
     @_project

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
+from memory_sidecar.cli.options import Command
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.model import MemoryFilter
@@ -54,7 +55,7 @@ _FILTER_FIELDS = tuple(MemoryFilter.__dataclass_fields__)
 _TIME_FIELDS = ("updated_after", "updated_before", "created_after", "created_before")
 
 
-def with_filters(command: Callable[..., object]) -> Callable[..., object]:
+def with_filters(command: Command) -> Command:
     """Add the options that filter memories, passed as a MemoryFilter, `wanted`."""
 
     @wraps(command)

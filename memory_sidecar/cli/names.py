@@ -14,7 +14,7 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.numbers import Count
-from memory_sidecar.cli.options import TOP_K_NAMES, with_call
+from memory_sidecar.cli.options import TOP_K_NAMES, Command, with_call
 from memory_sidecar.cli.within import Within, with_places
 from memory_sidecar.code import directory, navigation
 from memory_sidecar.code.directory import Line, parse_place
@@ -38,7 +38,7 @@ NOTHING_RELATED = "nothing resembles it"
 T = TypeVar("T")
 
 
-def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[..., object]:
+def with_filter(command: Command, top_k: int = TOP_K) -> Command:
     """Add --top-k and the options of where to look, which are passed as a CodeFilter, `within`.
 
     A command about a file searches the source of that file, whatever the working directory;

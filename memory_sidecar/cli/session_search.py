@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import wraps
 from typing import Any
 
@@ -12,6 +12,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
+    Command,
     TextCommand,
     text_argument,
     with_agent,
@@ -35,7 +36,7 @@ def sessions_of(call: Call, agent: str) -> Sessions:
     return call.services.sessions(agent, call.db, reporter=call.reporter)
 
 
-def with_filter(command: Callable[..., object]) -> Callable[..., object]:
+def with_filter(command: Command) -> Command:
     """Add the options that filter sessions, passed as a SessionFilter, `wanted`."""
 
     @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -11,12 +11,11 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import Command
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.projects import expand_home
-
-Command = Callable[..., object]
 
 with_language = click.option(
     "--language", "languages", multiple=True, metavar="L", help="Any of these."
