@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import click
@@ -13,7 +14,12 @@ from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import TextCommand, command_group, with_call, with_data_dir
 from memory_sidecar.core.errors import PathRefused, UsageError
-from memory_sidecar.core.projects import config_folder, read_trust, record_trust
+from memory_sidecar.core.projects import (
+    config_folder,
+    locate_data_dir,
+    read_trust,
+    record_trust,
+)
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.roots import readable_folder
@@ -138,11 +144,18 @@ def _change_trust(call: Call, path: str, *, remove: bool) -> str:
     folder = call.path(path)
     if not remove:
         readable_folder(folder)
+    used, _ = locate_data_dir(None, cwd=str(folder), environ=call.environ)
     try:
         with named_errors(Path(config_folder(call.environ))):
             record_trust(str(folder), None if remove else True, call.environ)
     except ValueError as error:
         raise PathRefused(f"{folder}: cannot be saved: {error}") from error
+    now, _ = locate_data_dir(None, cwd=str(folder), environ=call.environ)
+    if now != used and Path(used).is_dir():
+        call.reporter.notice(
+            f"commands in it use {now} from now on, no longer {used}:"
+            f" `memory-sidecar index {quote(str(folder))}` indexes it there"
+        )
     return f"{folder} is {'not trusted' if remove else 'trusted'}"
 
 

@@ -195,6 +195,19 @@ def test_what_passes_over_a_folder_says_so_in_one_line(sidecar, clone, tmp_path)
     assert trusted.err == "note: no source is registered\n"
 
 
+def test_trust_names_the_data_directory_that_commands_there_leave_and_the_new_one(
+    sidecar, clone, tmp_path
+):
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
+    (used := tmp_path / "own" / "memory-sidecar").mkdir(parents=True)
+    project = clone / "data" / "memory"
+    for more, now, old in (((), project, used), (("--remove",), used, project)):
+        done = sidecar("trust", clone, *more, MEMORY_SIDECAR_DATA_DIR="", **own)
+        assert f"use {now} from now on, no longer {old}: `memory-sidecar index {clone}`" in done.err
+        again = sidecar("trust", clone, *more, MEMORY_SIDECAR_DATA_DIR="", **own)
+        assert again.err == ""
+
+
 @pytest.mark.parametrize(("said", "trusted"), [("y", True), ("", False), ("perhaps", False)])
 def test_at_a_terminal_it_is_asked_once(clone, tmp_path, said, trusted, terminal):
     own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
