@@ -40,7 +40,7 @@ def find_beginning(
     of_project = _strongest(memories, MemoryFilter(project=project), OF_PROJECT) if project else []
     of_none = [each for each in _strongest(memories, MemoryFilter(), AMONG) if not each.project]
     known = [build_from(MemoryHead, each) for each in (*of_project, *of_none[:OF_NONE])]
-    folders = tuple(map(str, (folder, *in_checkouts(folder))))
+    folders = tuple(dict.fromkeys(map(str, (folder, *in_checkouts(folder)))))
     latest = sessions.list_sessions(SessionFilter(projects=folders), limit=SESSIONS)
     return Beginning(project, tuple(known), tuple(latest))
 

@@ -64,6 +64,14 @@ def test_the_last_sessions_of_the_folder_come_with_their_briefs(begin, tmp_path)
     assert [each["brief"] for each in found["sessions"]] == ["Step 2", "Step 1", "Step 0"]
 
 
+def test_a_folder_without_sessions_is_named_once(begin, tmp_path):
+    save(begin, tmp_path / "till", "Counted coins")
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    done = begin("shop", "session", "start")
+    assert done.out == ""
+    assert done.err.count(str(tmp_path / "shop")) == 1
+
+
 def test_a_worktree_has_the_memories_and_sessions_of_its_project(begin, tmp_path):
     main, worktree = tmp_path / "shop", tmp_path / "fix"
     begin("shop", "index", ".", "--wait", "keyword")
