@@ -38,7 +38,7 @@ def show(visit: Visit) -> View:
         for sessions in sessions_of(visit)
         for head in sessions.list_sessions(wanted, limit=stop)
     ]
-    found.sort(key=lambda each: (each[0].created_at, each[0].session_id), reverse=True)
+    found.sort(key=lambda each: each[0].created_at, reverse=True)  # equal ones stay as listed
     listed = [{"agent": agent, "session": head} for head, agent in found[visit.offset : stop - 1]]
     return View(
         template="sessions.html",

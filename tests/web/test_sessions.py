@@ -13,6 +13,7 @@ from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.sessions.model import SessionFilter
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces
 
@@ -68,6 +69,17 @@ def test_sessions_are_told_by_day_and_narrowed(reader):
         assert reader.get(f"/sessions?{wrong}").status == 400
     assert reader.get("/sessions").text.count('class="day"') >= 2
     assert reader.get("/sessions/one?as=architect&agent=builder&id=s-2").status == 404
+
+
+def test_sessions_of_one_moment_are_listed_in_the_order_of_the_command(served, reader):
+    sessions = served.services.sessions("twin", reporter=Silent())
+    for name in ("b", "a", "c"):
+        said = [{"role": "user", "content": f"Carts {name}"}]
+        sessions.save({"session_id": name, "created_at": "2026-03-01", "messages": said})
+    listed = reader.get("/sessions?agent=twin&json=1").json["sessions"]
+    assert [each["session"]["session_id"] for each in listed] == ["a", "b", "c"]
+    heads = sessions.list_sessions(SessionFilter())
+    assert [head.session_id for head in heads] == ["a", "b", "c"]
 
 
 def test_one_session_has_what_was_said_recalled_and_asked(served, reader):
