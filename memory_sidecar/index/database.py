@@ -323,13 +323,15 @@ class Database(Generic[S]):
     def _patience_s(self, reporter: Reporter, names: Collection[str]) -> float:
         """Return how much longer questions wait for the first rows of the sources `names`.
 
-        They wait until MISSING_PATIENCE_S after the first such question, if `reporter.waits`.
+        They wait until MISSING_PATIENCE_S after the first such question, or REST_S after a failure.
         """
         if not reporter.waits:
             return 0.0
         generation, now_s = self.file.generation, time.monotonic()
         end_s = now_s + MISSING_PATIENCE_S
         ends = [self._until_s.setdefault((generation, name), end_s) for name in names]
+        if any(live.error for name, live in self.states().items() if name in names):
+            ends.append(now_s + lacks.REST_S)
         return max(0.0, max(ends, default=now_s) - now_s)
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:

@@ -90,14 +90,15 @@ def await_scans(
 ) -> None:
     """Wait for the first scan of the watched sources `names`, or for an error, for `wait_s`.
 
-    Once each source has rows, waits no longer than `rest_s`. These scans go before others.
+    Once each source has rows, waits no longer than `rest_s`. These scans go before others, and
+    begin anew if they have failed.
     """
     if not (names and wait_s):
         return
     for watched in owner.watched_sources():
         if watched.source.name in names:
             watched.hasten()
-    owner.loop.begin()
+    owner.loop.begin(anew=True)
     began_s = time.monotonic()
     while (waited_s := time.monotonic() - began_s) < wait_s:
         states = [state for name, state in owner.states().items() if name in names]

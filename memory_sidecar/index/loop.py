@@ -187,9 +187,11 @@ class Loop:
             return math.inf
         return max(self._due_s(), self._not_before_s)
 
-    def begin(self) -> None:
-        """Start a thread that does what is due, unless one runs."""
+    def begin(self, *, anew: bool = False) -> None:
+        """Start a thread that does what is due, unless one runs; `anew`: also after a failure."""
         with self._state:
+            if anew:
+                self._not_before_s = 0.0
             if not self.is_closing.is_set():
                 self._begin()
 

@@ -169,10 +169,13 @@ class WatchedSource:
         self.rescan_soon()
 
     def hasten(self) -> None:
-        """Have the first scan go before those of other sources: a question waits for it."""
+        """Have the first scan go before those of other sources, even after a failure.
+
+        Called while a question waits for it.
+        """
         with self._lock:
             if self.refreshed_at is None:
-                self._rescan_at = -math.inf
+                self._rescan_at, self.error = -math.inf, ""
         self._on_due()
 
     def rescan_soon(self) -> None:

@@ -982,6 +982,21 @@ def test_a_report_on_a_deleted_database_makes_it_again_too(codebase, live, root,
         )
 
 
+def test_a_question_has_a_first_scan_that_failed_begin_anew(codebase, live, monkeypatch):
+    monkeypatch.setattr(loop, "RETRY_FIRST_S", 3600.0)
+    db = codebase.paths.db
+    for _ in range(2):  # though by the second time questions have waited as long as they may
+        monkeypatch.setattr("memory_sidecar.index.database.MISSING_PATIENCE_S", 0.0)
+        for file in db.parent.glob("codebase.sqlite*"):
+            file.unlink()
+        db.mkdir()
+        with pytest.raises(SidecarError, match="is a folder"):
+            files_with(codebase, "total")
+        eventually(lambda: "is a folder" in live.states()["project"].error)
+        db.rmdir()
+        assert files_with(codebase, "total") == {"pkg/cart.py"}
+
+
 def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypatch):
     started = Watch.start
 
