@@ -23,8 +23,8 @@ import click
 from memory_sidecar.cli.form import (
     Hints,
     Places,
-    Progress,
     Styled,
+    TerminalReporter,
     error_line,
     hyperlink,
     wants_json,
@@ -148,8 +148,8 @@ class Call:
         return self.is_terminal and self.environ.get("TERM") != "dumb"
 
     @cached_property
-    def reporter(self) -> Progress:
-        return Progress(
+    def reporter(self) -> TerminalReporter:
+        return TerminalReporter(
             self.stderr,
             shows_progress=self.shows_progress,
             columns=self.columns,

@@ -205,7 +205,7 @@ def _find_command(tree: click.Command, words: Sequence[str]) -> click.Command:
     return tree
 
 
-class Progress:
+class TerminalReporter:
     """A `Reporter` for a person: a bar with count, rate and time left, and a line for each notice.
 
     Once `cancelled` is set, the next report from the thread that made this object raises

@@ -49,7 +49,7 @@ COMMITS: Final = Corpus(
 )
 """Commits are searched by words alone: they have no vectors and are no corpus of the schema."""
 
-File = tuple[str, str]
+FileKey = tuple[str, str]
 """The name of its source, and its path."""
 
 
@@ -126,7 +126,7 @@ def delete_history(connection: Connection, source: str) -> None:
 
 def history_boosts(
     connection: Connection, text: str, sources: Collection[str]
-) -> Mapping[File, HistoryBoost]:
+) -> Mapping[FileKey, HistoryBoost]:
     """Return the boosts by commits that match `text`, of files in `sources` (all if empty)."""
     rows: Any = connection.execute("SELECT source, commits FROM histories WHERE commits > 0")
     sizes: dict[str, int] = dict(rows.fetchall())

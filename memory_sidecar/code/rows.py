@@ -22,7 +22,7 @@ from memory_sidecar.code.directory import (
     allowed_chunks,
     file_filter,
 )
-from memory_sidecar.code.history import File, HistoryBoost, history_boosts
+from memory_sidecar.code.history import FileKey, HistoryBoost, history_boosts
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
@@ -115,7 +115,7 @@ class CodeRows(Protocol):
     def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[str, str]]:
         """Return what each chunk defines, as `split_symbols` takes it, and its scope."""
 
-    def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
+    def history_boosts(self, text: str) -> Mapping[FileKey, HistoryBoost]:
         """Return the boosts of files by the commits whose messages match `text`."""
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
@@ -260,7 +260,7 @@ class LocalRows:
             assert places is not None
         return places
 
-    def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
+    def history_boosts(self, text: str) -> Mapping[FileKey, HistoryBoost]:
         return history_boosts(self.connection, text, self.wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:

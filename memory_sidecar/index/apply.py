@@ -40,7 +40,7 @@ from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.running import Pass, Progress, Todo, Totals
 
 if TYPE_CHECKING:
-    from memory_sidecar.index.engine import Change, Engine
+    from memory_sidecar.index.engine import DocumentChange, Engine
 
 UNPAUSED_FILES = 20  # a pass over at most so many, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
@@ -304,7 +304,7 @@ class Applier:
     def _skipped(self, file: SourceFile, reason: str) -> Document:
         return skipped_document(self.source, file, reason, version=self.builder.version)
 
-    def _write(self, changes: Sequence[Change]) -> None:
+    def _write(self, changes: Sequence[DocumentChange]) -> None:
         """Write the changes that CocoIndex sends, in one transaction."""
         self._make_way()
         documents = [document for _, document in changes if document is not None]

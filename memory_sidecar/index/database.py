@@ -31,7 +31,7 @@ from memory_sidecar.index import lacks
 from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending
-from memory_sidecar.index.index_run import Embed, index_sources
+from memory_sidecar.index.index_run import EmbedScope, index_sources
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import known_sources, scanned_sources
 from memory_sidecar.index.requests import Urgency
@@ -104,7 +104,7 @@ class Database(Generic[S]):
         reporter: Reporter,
         *,
         full: bool = False,
-        embed: Embed | None = None,
+        embed: EmbedScope | None = None,
     ) -> IndexReport:
         """Index what changed in `sources` and, as a whole, registered sources that have no rows.
 

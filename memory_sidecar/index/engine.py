@@ -45,14 +45,14 @@ T = TypeVar("T")
 Argument = TypeVar("Argument")
 
 
-Change = tuple[str, Document | None]
+DocumentChange = tuple[str, Document | None]
 """One change for the database: a path, and its new document, or None to delete its rows."""
 
 Build = Callable[[SourceFile], Document]
 """Reads and builds one file; called from several threads. If it raises, the earlier rows of the
 file stay."""
 
-WriteAll = Callable[[Sequence[Change]], None]
+WriteAll = Callable[[Sequence[DocumentChange]], None]
 """Writes changes in one transaction. Called by one thread at a time; a crash may repeat a call."""
 
 
@@ -80,7 +80,9 @@ class _Root:
             return work(argument)
         return await asyncio.get_running_loop().run_in_executor(pool, work, argument)
 
-    async def write_all(self, provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
+    async def write_all(
+        self, provider: coco.ContextProvider, changes: Sequence[DocumentChange]
+    ) -> None:
         """Write changes, as a sink of CocoIndex, which gathers the next ones meanwhile.
 
         So transactions grow with load. CocoIndex calls a sink from one thread at a time: therefore
@@ -105,7 +107,7 @@ class _Root:
                 done.set_result(sending.result())
 
 
-_Sink = coco.TargetActionSink[Change]
+_Sink = coco.TargetActionSink[DocumentChange]
 
 _ROOT: coco.ContextKey[_Root] = coco.ContextKey("memory_sidecar/root")
 _SINK: coco.ContextKey[_Sink] = coco.ContextKey("memory_sidecar/sink")
@@ -295,7 +297,7 @@ async def _process_file(file: SourceFile) -> None:
     coco.declare_target_state(_FILES.target_state(engine_key(file.path), desired))
 
 
-def _remove_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
+def _remove_all(provider: coco.ContextProvider, changes: Sequence[DocumentChange]) -> None:
     """Write deletions; all engines share this sink, since `reconcile` gets none for a deletion.
 
     Not a coroutine: one whose event loop has ended would never return, and block all engines.
@@ -322,7 +324,7 @@ class _FileTarget(coco.TargetHandler[_Desired, str, None]):
         prev_possible_records: Collection[str],
         prev_may_be_missing: bool,
         /,
-    ) -> coco.TargetReconcileOutput[Change, str] | None:
+    ) -> coco.TargetReconcileOutput[DocumentChange, str] | None:
         if coco.is_non_existence(desired):
             if not prev_possible_records and not prev_may_be_missing:
                 return None

@@ -15,7 +15,7 @@ from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import count_pending_of, count_vectors, list_files
 from memory_sidecar.index.source import PassResult, ScanScope
 
-Embed = bool | Sequence[Path]
+EmbedScope = bool | Sequence[Path]
 """Whether an index run embeds new rows before it returns, or the folders whose rows it embeds."""
 
 
@@ -25,7 +25,7 @@ def index_sources(
     reporter: Reporter,
     *,
     full: bool = False,
-    embed: Embed,
+    embed: EmbedScope,
 ) -> IndexReport:
     """Index `sources` as `Database.update` says, within a request in the owner's thread."""
     started = time.monotonic()

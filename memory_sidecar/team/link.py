@@ -72,7 +72,7 @@ _SETTINGS = "SELECT current_setting('search_path'), current_setting('hnsw.ef_sea
 
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
-Question = tuple[str, Values]
+Statement = tuple[str, Values]
 
 
 class TeamLink:
@@ -104,8 +104,8 @@ class TeamLink:
         """Open a read transaction: all its queries see one snapshot and wait for no writer."""
         return self._transaction(_READ, READ_S)
 
-    def ask(self, *questions: Question) -> list[list[Any]]:
-        """Run `questions` in one round trip, each on the latest commit; return the rows of each.
+    def ask(self, *statements: Statement) -> list[list[Any]]:
+        """Run `statements` in one round trip, each on the latest commit; return the rows of each.
 
         Raises DatabaseError, after 200 ms also if a table is locked.
         """
@@ -114,7 +114,7 @@ class TeamLink:
         except IndexError:
             connection = self.connect()
         with self._use(connection, READ_S), connection.pipeline():
-            asked = [connection.execute(*each, binary=True) for each in (_HASTE, *questions)]
+            asked = [connection.execute(*each, binary=True) for each in (_HASTE, *statements)]
             return [each.fetchall() for each in asked[1:]]
 
     def writing(self, *, patience_s: float = WRITE_S) -> AbstractContextManager[Connected]:

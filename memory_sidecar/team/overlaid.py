@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
-from memory_sidecar.code.history import File, HistoryBoost
+from memory_sidecar.code.history import FileKey, HistoryBoost
 from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.rows import ChunkText, LocalRows, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk
@@ -151,7 +151,7 @@ class OverlaidRows:
             **{row + OWN: each for row, each in named.items()},
         }
 
-    def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
+    def history_boosts(self, text: str) -> Mapping[FileKey, HistoryBoost]:
         return self._local.history_boosts(text)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:

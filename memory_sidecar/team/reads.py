@@ -16,7 +16,7 @@ import psycopg
 
 from memory_sidecar.core.errors import DatabaseError
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.link import EF, Question, TeamLink, Values
+from memory_sidecar.team.link import EF, Statement, TeamLink, Values
 
 _WIDER = f"SELECT set_config('hnsw.ef_search', '{EF}', true)"  # as the second connection
 _ONE_PASS = ("SELECT set_config('hnsw.iterative_scan', 'off', true)", ())
@@ -59,7 +59,7 @@ class ParallelReads:
 
     link: TeamLink
     first: ReadTransaction
-    state: Question  # a query whose rows change with each commit
+    state: Statement  # a query whose rows change with each commit
     seen: list[Any]  # its rows as `first` sees them
     share: float  # about what share of a graph's rows satisfies the search
 

@@ -17,7 +17,7 @@ from memory_sidecar.core.results import pluralize
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.visit import Done, View, Visit
 
-Tree = dict[str, "Tree"]
+FolderTree = dict[str, "FolderTree"]
 """The entries of a folder by name; a file has none."""
 
 LOG_BYTES = 24_000  # from its end: some two hundred lines
@@ -53,7 +53,7 @@ def source(visit: Visit) -> View:
     return View(template="source.html", title=name, data=found, more={"tree_of": tree_of})
 
 
-def tree_of(paths: Iterable[str]) -> Tree:
+def tree_of(paths: Iterable[str]) -> FolderTree:
     """Group `paths` by folder, whose names end in a slash.
 
     A folder with a single entry is joined with it: `a/b.py`.
@@ -62,7 +62,7 @@ def tree_of(paths: Iterable[str]) -> Tree:
     for path in paths:
         first, slash, rest = path.partition("/")
         by_first.setdefault(first + slash, []).extend([rest] if rest else [])
-    tree: Tree = {}
+    tree: FolderTree = {}
     for first, rests in by_first.items():
         within = tree_of(rests)
         if len(within) == 1:

@@ -26,7 +26,7 @@ IDLE_LOOK_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Connection(H11Protocol):
+class PageConnection(H11Protocol):
     """A browser's connection. Beyond MAX_CONNECTIONS, a new one closes the oldest idle one.
 
     Otherwise any process on this machine could use up the daemon's file descriptors with
@@ -37,7 +37,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.made_at_s = time.monotonic()
-        of_page = [each for each in self.connections if isinstance(each, Connection)]
+        of_page = [each for each in self.connections if isinstance(each, PageConnection)]
         others = [each for each in of_page if each is not self and not each.transport.is_closing()]
         if len(others) >= MAX_CONNECTIONS:
             idle = [each for each in others if not each.cycle or each.cycle.response_complete]
@@ -80,7 +80,7 @@ class Site:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=Connection,
+                http=PageConnection,
                 backlog=MAX_CONNECTIONS,  # accepted at once
                 ws="none",
                 lifespan="off",

@@ -18,7 +18,7 @@ import pytest
 from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.index import engine as engine_module
 from memory_sidecar.index.document import BuildError, Differences, skipped_document
-from memory_sidecar.index.engine import DELETIONS_AT_ONCE, INLINE_FILES, Change, Engine
+from memory_sidecar.index.engine import DELETIONS_AT_ONCE, INLINE_FILES, DocumentChange, Engine
 
 FILES = 1000
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build
@@ -40,7 +40,7 @@ class Database:
             raise BuildError("no file that one could build")
         return skipped_document(self._source, file, str(file.mtime_ns), version="")
 
-    def write(self, changes: Sequence[Change]) -> None:
+    def write(self, changes: Sequence[DocumentChange]) -> None:
         self.on_write()
         self.transactions.append({path for path, _ in changes})
         for path, document in changes:
