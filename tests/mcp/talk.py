@@ -13,10 +13,14 @@ from mcp.client.session import ClientSession
 from mcp_types import CallToolResult
 
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.conversation import McpConversation, Wire
 
 T = TypeVar("T")
+
+# What clients were listed, and have compiled, by what a list depends on: that took four fifths of
+# each call. A client lists what is not there.
+_known: dict[tuple[frozenset[Toolset], bool], tuple[dict[str, Any], dict[str, Any]]] = {}
 
 
 def talk(caller: Caller, say: Callable[[ClientSession], Awaitable[T]]) -> T:
@@ -30,10 +34,9 @@ def talk(caller: Caller, say: Callable[[ClientSession], Awaitable[T]]) -> T:
 
 
 def call(caller: Caller, tool: str, **arguments: Any) -> CallToolResult:
-    """One call. The client itself compares what comes with the schema that was listed."""
+    """One call. The client itself compares what comes with the schema that is listed."""
 
     async def say(client: ClientSession) -> CallToolResult:
-        await client.list_tools()
         result = await client.call_tool(tool, arguments)
         assert isinstance(result, CallToolResult)
         return result
@@ -77,7 +80,11 @@ async def conversation(caller: Caller) -> AsyncIterator[ClientSession]:
     async with wire.streams() as (hear, say):
         async with ClientSession(hear, say) as client:
             await client.initialize()
+            kind = caller.toolsets, caller.is_structured
+            schemas, validators = _known.get(kind, ({}, {}))
+            client._tool_output_schemas, client._tool_output_validators = schemas, validators
             yield client
+            _known[kind] = client._tool_output_schemas, client._tool_output_validators
         writer.close()
     await holding
     server_streams[1].close()

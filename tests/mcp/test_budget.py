@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +13,23 @@ from mcp_types import CallToolResult
 from memory_sidecar.code.excerpt import shorten
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
+from tests.conftest import hashing_services, write_project
 from tests.mcp.talk import call, given, talk, text_of
 
 LONG = "The build failed since no header of the parser was found. " * 300
 NEEDLE = "Only the linker knows of zebras."
 
 
-@pytest.fixture
-def rich(caller: Caller) -> Caller:
-    """Somebody who has kept much, in few lines."""
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Somebody who has kept much, in few lines. Not to be changed."""
+    folder = tmp_path_factory.mktemp("rich")
+    shop = write_project(folder / "project") / "shop"
+    with hashing_services(folder / "data") as services:
+        yield keep_much(Caller(services, shop, "alice", frozenset(Toolset), is_structured=True))
+
+
+def keep_much(caller: Caller) -> Caller:
     given(caller, "store_memory", content=f"# Headers\n\n{LONG}{NEEDLE} {LONG}", category="pitfall")
     for number in range(12):
         given(
@@ -41,7 +50,7 @@ def rich(caller: Caller) -> Caller:
     (caller.cwd / "many.py").write_text(functions)
     (caller.cwd / "prose.md").write_text(LONG)
     caller.codebase.index([caller.cwd.parent], reporter=Silent())
-    return replace(caller, toolsets=frozenset(Toolset))
+    return caller
 
 
 ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
