@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -225,8 +225,15 @@ for model in (StaticEmbedder, Embedder, Reranker):
     load_once(model)
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()  # 7,000 tests and all modules, which it would look through again and again
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look through 7,000 tests and all modules for garbage neither now nor between the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class HashModels(Models):

@@ -11,6 +11,7 @@ import inspect
 import json
 import types
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import (
     Annotated,
@@ -88,6 +89,7 @@ class Error(TypedDict):
     error: ErrorText
 
 
+@cache
 def all_schemas() -> dict[str, Schema]:
     """Return all schemas, by file name without suffix, such as `source-list`."""
     schemas = {

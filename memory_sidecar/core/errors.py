@@ -302,4 +302,6 @@ def is_out_of_files(error: BaseException) -> bool:
 
 def one_line(text: str) -> str:
     """Replace line breaks and control characters in `text` by single spaces."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(text.split())

@@ -84,25 +84,25 @@ def test_version(run, arguments):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_installed_where_its_shell_looks(sidecar, tmp_path, shell):
+def test_completion_is_installed_where_its_shell_looks(run, tmp_path, shell):
     environ = {"HOME": str(tmp_path), "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""}
-    done = sidecar("completion", "install", SHELL=f"/bin/{shell}", **environ)
+    done = run("completion", "install", environ=environ | {"SHELL": f"/bin/{shell}"})
     assert done.status == 0, done.err
     (written,) = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert str(written) in done.out
     assert "_MEMORY_SIDECAR_COMPLETE" in written.read_text()
-    assert sidecar("completion", "show", shell, **environ).out == written.read_text()
+    assert run("completion", "show", shell, environ=environ).out == written.read_text()
 
 
-def test_a_folder_in_place_of_the_completion_script_is_named(sidecar, tmp_path):
+def test_a_folder_in_place_of_the_completion_script_is_named(run, tmp_path):
     script = tmp_path / "bash-completion/completions/memory-sidecar"
     script.mkdir(parents=True)
-    done = sidecar("completion", "install", "bash", XDG_DATA_HOME=str(tmp_path))
+    done = run("completion", "install", "bash", environ={"XDG_DATA_HOME": str(tmp_path)})
     assert (done.status, str(script) in done.err) == (2, True)
 
 
-def test_fish_shows_all_that_is_told_of_a_command(sidecar):
-    script = sidecar("completion", "show", "fish").out
+def test_fish_shows_all_that_is_told_of_a_command(run):
+    script = run("completion", "show", "fish").out
     assert 'string split --max 1 ","' in script  # of `plain,promote\tDecided, solved and noted`
     assert 'string split ","' not in script
 

@@ -140,8 +140,8 @@ def test_a_session_with_half_a_character_is_saved(run, tmp_path):
     assert len(run("session", "list", "--json").json) == 2
 
 
-def test_what_a_daemon_would_log_is_no_line_of_a_command(sidecar, data_dir):
-    assert sidecar("store", "one", "--agent", "a", "--category", "c").status == 0
+def test_what_a_daemon_would_log_is_no_line_of_a_command(run, sidecar, data_dir):
+    assert run("store", "one", "--agent", "a", "--category", "c").status == 0
     lock = data_dir / "knowledge" / ".state" / "a" / "writer.lock"
     lock.unlink(missing_ok=True)
     lock.mkdir()
@@ -175,9 +175,12 @@ def test_an_empty_name_is_none_of_the_folder_one_is_in(run, tmp_path, given):
 
 
 @pytest.mark.parametrize("name", ["x" * 256, "x/" * 2_500])
-def test_a_data_directory_that_no_file_system_takes_is_refused_in_a_line(sidecar, tmp_path, name):
-    for command in (("search", "x"), ("store", "x", "--category", "c"), ("status",)):
-        done = sidecar(*command, MEMORY_SIDECAR_DATA_DIR=f"{tmp_path}/{name}")
+def test_a_data_directory_that_no_file_system_takes_is_refused_in_a_line(
+    run, sidecar, tmp_path, name
+):
+    given = {"MEMORY_SIDECAR_DATA_DIR": f"{tmp_path}/{name}"}
+    texts = (("search", "x"), ("store", "x", "--category", "c"))
+    for done in (*(run(*text, environ=given) for text in texts), sidecar("status", **given)):
         assert done.status == 2
         assert "is too long" in done.err
         assert done.err.count("\n") == 1

@@ -839,7 +839,7 @@ def test_a_view_before_the_first_row_is_told_what_is_not_indexed(codebase, notic
 def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_path):
     large = tmp_path / "large"
     large.mkdir()
-    for number in range(300):
+    for number in range(100):
         (large / f"{number}.py").write_text(f"def okapi_{number}(): pass\n" * 150)
     codebase.close()
     before = (data_dir / "codebase.sqlite").stat().st_size

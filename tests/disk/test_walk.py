@@ -211,7 +211,7 @@ def test_what_comes_and_goes_during_a_walk_does_not_disturb_it(root, write):
         try:
             while not list(root.glob("*/churn")):
                 assert process.poll() is None
-            for _ in range(200):
+            for _ in range(100):
                 seen = scan(root)
                 kept = [file.path for file in seen.files if file.path.endswith(".py")]
                 assert kept == sorted(stable)
