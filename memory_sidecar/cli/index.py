@@ -83,17 +83,29 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
-    _notice_moved(call, known, report)
+    added = set(report.sources) - {each.name for each in known}
+    new = [each for each in call.codebase.registry.all() if each.name in added]
+    _notice_inside(call, known, new)
+    _notice_moved(call, new)
     return show_report(call, report)
 
 
-def _notice_moved(call: Call, known: Sequence[Source], report: IndexReport) -> None:
-    """Name the only source whose folder is gone: the only one that is not `known` may be that.
+def _notice_inside(call: Call, known: Sequence[Source], new: Sequence[Source]) -> None:
+    """Name each of the `known` sources that is a part of a `new` one, and indexed in both."""
+    for each in known:
+        for around in (one for one in new if one.root in each.root.parents):
+            if not call.codebase.leaves_out(around, each.root):
+                call.reporter.notice(
+                    f"{each.name} lies in {around.name}, and a search from there finds it alone:"
+                    f" `memory-sidecar source remove {each.name}` leaves its files to {around.name}"
+                )
+
+
+def _notice_moved(call: Call, new: Sequence[Source]) -> None:
+    """Name the only source whose folder is gone: the only `new` one may be that.
 
     Without a new one no folder is looked at, since the drive of any may be slow.
     """
-    added = set(report.sources) - {each.name for each in known}
-    new = [each for each in call.codebase.registry.all() if each.name in added]
     if len(new) == 1 and len(gone := call.codebase.missing_sources()) == 1:
         old, remove = gone[0].name, f"source remove {new[0].name}"
         move = f"source move {quote(old)} {quote(str(new[0].root))}"

@@ -244,7 +244,7 @@ def show_references(
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
         return where, inside, Styled(f"  {how}, {sure}{steps}", DIM), f"\n  {hit.code}"
 
-    return call.show(hits, map(describe, hits), nothing=f"nothing that is indexed {verb} it")
+    return call.show(hits, map(describe, hits), nothing=f"nothing that is indexed here {verb} it")
 
 
 def _related_line(call: Call, hit: CodeHit) -> TextLine:

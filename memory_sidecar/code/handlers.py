@@ -159,7 +159,7 @@ class Codebase:
     ) -> Source:
         real = readable_folder(root)
         around = self.registry.containing(real)
-        if around is None or around.root == real or self._leaves_out(around, real):
+        if around is None or around.root == real or self.leaves_out(around, real):
             return self.registry.add(root, excludes=excludes, force=force)
         if excludes:
             raise UsageError(
@@ -169,7 +169,7 @@ class Codebase:
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
 
-    def _leaves_out(self, source: Source, folder: Path) -> bool:
+    def leaves_out(self, source: Source, folder: Path) -> bool:
         """Whether a rule leaves `folder` out of `source`, in which it lies."""
         inside = folder.relative_to(source.root).as_posix()
         return inside not in self.builder(source).scan([inside]).folders

@@ -205,6 +205,18 @@ def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
     assert served("source", "list", "--json").json == []
 
 
+def test_a_source_inside_of_a_new_one_that_has_its_files_too_is_named(serve, tmp_path):
+    for name in ("mono", "mono/till", "mono/node_modules"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text("def add(): pass\n")
+    for name in ("mono/till", "mono/node_modules"):
+        assert "lies in" not in serve("index", tmp_path / name, "--wait", "keyword").err
+    told = serve("index", tmp_path / "mono", "--wait", "keyword").err
+    assert "till lies in mono" in told
+    assert "node_modules" not in told
+    assert "lies in" not in serve("index", tmp_path / "mono", "--wait", "keyword").err
+
+
 @pytest.mark.parametrize(
     ("path", "fate", "reason"),
     [
