@@ -6,8 +6,10 @@ An agent whose database cannot be read is left out, and a notice says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TypeVar
 
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, ask_each
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import row_count
@@ -35,7 +37,13 @@ class Overview:
         return [stored.memory for stored in list_memories(self._ask_each, wanted)]
 
     def query(self, query: MemoryQuery) -> list[MemoryHit]:
-        """Search all agents; the cross-encoder, which takes longest, reads the best of all once."""
+        """Search all agents; the cross-encoder, which takes longest, reads the best of all once.
+
+        One agent, with the shared memories or without, is answered as it is itself.
+        """
+        own = [*self._agents.keys() - {SHARED}]
+        if len(own) == 1 and (answers := self._collect(partial(self._query_as, query), own)):
+            return answers[0]
         recalls = {name: Recall(agent, self._reporter) for name, agent in self._agents.items()}
         found = self._collect(lambda agent: recalls[agent.name].search(query))
         judge = next(iter(recalls.values())).judge_of(query) if found else None
@@ -43,6 +51,10 @@ class Overview:
         if not hits:
             note_unknown_values(self._ask_each, query.filter, self._reporter)
         return [hit.to_hit(explain=query.explain) for hit in hits]
+
+    def _query_as(self, query: MemoryQuery, agent: AgentDatabase) -> list[MemoryHit]:
+        recall = Recall(agent, self._reporter)
+        return recall.query(query, with_shared=SHARED in self._agents)
 
     def count(self) -> int:
         """Count all memories."""

@@ -11,6 +11,7 @@ from memory_sidecar.memories import recall
 from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.overview import Overview
+from memory_sidecar.memories.recall import Recall
 from tests.conftest import write_memory
 
 
@@ -61,3 +62,18 @@ def test_a_tag_of_one_agent_alone_is_not_called_unknown(overview, notices):
     wanted = MemoryFilter(tags=("tester",))
     assert overview.query(MemoryQuery(text="when do tills open", filter=wanted, rerank=False))
     assert not notices.has("no memory has the tag")
+
+
+def test_one_agent_and_what_is_shared_are_answered_as_that_agent_is(make_agent, data_dir, notices):
+    for name in ("architect", "shared"):
+        write_memory(data_dir / "knowledge" / name, "a/copied.md", "The tills open at nine")
+    write_memory(data_dir / "knowledge" / "architect", "b.md", "A till is closed", project="shop")
+    write_memory(data_dir / "knowledge" / "shared", "c.md", "The tills of a mill", project="mill")
+    agent, shared = make_agent("architect"), make_agent("shared")
+    for text in ("when do tills open", "in shop, when do tills open"):
+        query = MemoryQuery(text=text, rerank=False)
+        hits = Recall(agent, notices).query(query)
+        assert Overview([agent, shared], notices).query(query) == hits
+        assert [hit.path for hit in hits].count("a/copied.md") == 1
+        own = Recall(agent, notices).query(query, with_shared=False)
+        assert Overview([agent], notices).query(query) == own != hits
