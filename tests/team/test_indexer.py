@@ -159,7 +159,7 @@ def test_the_page_counts_the_chunks_that_wait_at_the_team_for_a_vector(database,
     around = {"addresses": VIEWS, "agents": [], **dict.fromkeys(named, "")}
     page = templates().get_template(shown.template)
     text = page.render(shown.more, visit=visit, data=shown.data, **around)
-    assert f"<dt>vectors</dt><dd>0 of {source['chunks']} " in text
+    assert f"<dt>model vectors</dt><dd>0 of {source['chunks']} " in text
 
 
 def test_an_indexer_that_is_killed_goes_on_and_leaves_what_a_first_index_makes(
