@@ -24,12 +24,12 @@ _ASIDES = (
             r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/|lib/(.*/)?\w+_test/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
             r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
-            r"|\.(feature|caddyfiletest)$|^x?t/)",
+            r"|\.(feature|caddyfiletest)$|^x?t/|(^|/)fuzz(ing|ers?)?/)",
             re.IGNORECASE,
         ),
         re.compile(
             r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|fixtures?|mocks?"
-            r"|unittest|flaky)\b",
+            r"|unittest|flaky|fuzz\w*)\b",
             re.IGNORECASE,
         ),
     ),
@@ -85,7 +85,7 @@ _ASIDES = (
         "examples",
         re.compile(
             r"(^|[/._-])(examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
-            r"|(^|[/.])playgrounds?/",
+            r"|(^|[/.])playgrounds?/|(?-i:(^|[/.])(Examples?|Samples?|Demos?)(\.\w+)+/)",
             re.IGNORECASE,
         ),
         re.compile(

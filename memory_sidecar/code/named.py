@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memory_sidecar.code.asides import is_aside
+from memory_sidecar.code.asides import asides_of, is_aside
 from memory_sidecar.code.directory import Line, is_at
 from memory_sidecar.code.messages import (
     MAX_MESSAGE_CHUNKS,
@@ -61,6 +61,7 @@ MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MAX_DEFINING = 10  # chunks that define a name in a sentence and lead
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 
+_NO_SOURCES = frozenset({"tests", "examples"})  # asides whose names may be those of the sources
 _IDENTIFIER = re.compile(r"[^\W\d][\w-]*")
 
 
@@ -103,7 +104,9 @@ class NamedChunks:
 def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedChunks:
     """Return the chunks of `rows` that `question` names; `keywords` are those of its subject."""
     asked = names_in(question.text)
-    names, literal_ids = _resolve_undefined(asked, rows)
+    if question.projects:
+        asked = asked.without(question.projects)
+    names, literal_ids = _resolve_undefined(asked, question, rows)
     if question.message and not names.is_single_word:
         literal_ids = _chunks_with_message(question, keywords, rows)
     # A message, or a question for tests, may name what it is about: that should not lead then.
@@ -139,23 +142,34 @@ def _without_common(names: QueryNames, ids: Sequence[int], rows: CodeRows) -> Qu
     return replace(names, symbols=tuple(few))
 
 
-def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, list[int]]:
-    """Look for those of `names` that nothing defines.
+def _resolve_undefined(
+    names: QueryNames, question: Question, rows: CodeRows
+) -> tuple[QueryNames, list[int]]:
+    """Look for those of `names` that nothing defines, or only tests of sources that hold them.
 
     Returns `names` with the unknown ones and the defined names that they stand for, and the ids of
     chunks that hold an unknown name which is the whole query.
     """
     known = rows.defined_names
     symbols: list[tuple[str, ...]] = []
+    only_in_tests: set[tuple[str, ...]] = set()
     chunks: list[int] = []
     undefined: list[str] = []
     for token in names.tokens:
         if names.is_single_word and token.islower():
-            same = tuple((name,) for name in known.same_but_for_case(token))
+            same = tuple(
+                (name,)
+                for name in known.same_but_for_case(token)
+                if not _sources_using(name, question, rows)
+            )
             if rows.named_chunks(QueryNames(same, (), is_single_word=False, paths=())):
                 symbols += same
                 continue
         if _is_defined(QUALIFIER_SEPARATOR.split(token), known, is_key=names.is_single_word):
+            if using := _sources_using(token, question, rows):
+                only_in_tests.add((token,))
+                if names.is_single_word and len(using) <= _most_holding(token, names):
+                    chunks += using
             continue
         undefined.append(token)
         holding = _chunks_holding(token, rows)
@@ -166,8 +180,21 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
             symbols += [(name,) for name in similar]
         elif names.is_single_word and len(holding) <= _most_holding(token, names):
             chunks += holding
-    found = replace(names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined))
+    defined = (name for name in names.symbols if name not in only_in_tests)
+    found = replace(names, symbols=(*defined, *symbols), undefined=tuple(undefined))
     return found, chunks
+
+
+def _sources_using(name: str, question: Question, rows: CodeRows) -> list[int]:
+    """Return the chunks of sources that hold `name`, which tests or examples alone define.
+
+    It may be the key of a setting, a flag or what another package defines.
+    """
+    unasked, defining = question.asides & _NO_SOURCES, rows.defined_names.files_defining(name)
+    if not defining or not all(unasked & asides_of(each) for each in defining):
+        return []
+    holding = rows.texts_of(_chunks_holding(name, rows))
+    return [each.chunk_id for each in holding if not is_aside(each.filename)]
 
 
 def _is_defined(parts: Sequence[str], known: DefinedNames, *, is_key: bool) -> bool:

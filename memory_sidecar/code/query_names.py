@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from memory_sidecar.code.classes import inherited
@@ -26,6 +26,7 @@ from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.index.project_name import names_project
 from memory_sidecar.index.words import MARKS
 
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
@@ -83,6 +84,16 @@ class QueryNames:
     paths: tuple[str, ...]  # as written, with / for \, without an address or install folder before
     lines: tuple[tuple[str, int], ...] = ()  # each path that comes with a line, and that line
     undefined: tuple[str, ...] = ()  # of `tokens`: those that nothing defines, once looked for
+
+    def without(self, projects: Collection[str]) -> QueryNames:
+        """Return these names without those of `projects`."""
+
+        def is_project(name: str) -> bool:
+            return any(names_project(name, project) for project in projects)
+
+        symbols = (name for name in self.symbols if not is_project("".join(name)))
+        tokens = (token for token in self.tokens if not is_project(token))
+        return replace(self, symbols=tuple(symbols), tokens=tuple(tokens))
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside `scope` defines one of these names.
@@ -233,6 +244,15 @@ class DefinedNames:
     def has(self, name: str) -> bool:
         """Whether anything but a field is called `name`: chunks of some languages name no field."""
         return bool(self._where("name = ? AND kind <> 'field'", name))
+
+    def files_defining(self, name: str) -> list[str]:
+        """Return the paths of the files in which anything but a field is called `name`."""
+        paths = (
+            "SELECT DISTINCT filename FROM code_definitions JOIN code_files ON id = file"
+            " WHERE name = ?1 AND kind <> 'field'"
+            " AND (?2 = '[]' OR source IN (SELECT value FROM json_each(?2)))"
+        )
+        return column(self._connection, paths, (name, json.dumps(sorted(self._sources))))
 
     def with_prefix(self, prefix: str) -> list[str]:
         """Return the names that begin with `prefix`; none if there are many."""

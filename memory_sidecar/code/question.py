@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memory_sidecar.code.asides import PROSE, asides_of, asides_to, asks_for_tests, asks_which
-from memory_sidecar.index.project_name import cut_out, without_project
+from memory_sidecar.index.project_name import cut_out, is_how_to_of, without_project
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
 KEYWORD_WEIGHT = 0.2
@@ -116,6 +116,7 @@ class Question:
     names_language: bool
     keyword_weight: float
     asks_for_guide: bool  # how to install, run, configure, contribute …
+    projects: frozenset[str]  # of which a guide is asked for: what is called so does not lead
     asks_for_tests: bool  # "tests of the date parser"
     asks_which: bool  # "which ports are blocked", "default timeout"
     asides: frozenset[str]  # kinds of files that it does not ask for
@@ -130,7 +131,9 @@ class Question:
         The name of the only source says nothing: "how does shop round prices" asks how prices are
         rounded. A guide to shop need not be in a file called shop, even beside other sources.
         """
-        asks_for_guide = bool(_GUIDE.search(asked))
+        asks_for_guide = bool(_GUIDE.search(asked)) or any(
+            is_how_to_of(asked, source) for source in sources
+        )
         about = named = asked
         if not asks_for_guide:
             if len(sources) == 1:
@@ -149,6 +152,7 @@ class Question:
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
             asks_for_guide=asks_for_guide,
+            projects=frozenset(sources if asks_for_guide else ()),
             asks_for_tests=asks_for_tests(named),
             asks_which=asks_which(named),
             asides=asides_to(named, asks_for_guide=asks_for_guide),

@@ -12,6 +12,9 @@ from memory_sidecar.index.words import STOPWORDS, plain_words
 
 MIN_SUBJECT_WORDS = 2  # that remain of a query without the name of the project
 
+_HOW_TO = re.compile(r"\bhow to (?:\w+ ){1,2}(?P<object>\w[\w.-]*)\W*\Z", re.IGNORECASE)
+_BETWEEN = re.compile("[-_. ]+")  # words of a name
+
 # Names of folders that are words of a question: "main loop" in a clone called main.
 _NO_PROJECTS = frozenset(
     "api app backend client code core docs frontend lib main master project repo server src tests"
@@ -34,6 +37,18 @@ def without_project(text: str, project: str) -> str:
         (?:'s)?(?![\w/\\-]|(?:\.|::|->|\#)\w)""",
         text,
     )
+
+
+def is_how_to_of(text: str, project: str) -> bool:
+    """Whether `text` asks how to do something with `project` itself: "how to back up shop"."""
+    found = _HOW_TO.search(text)
+    return found is not None and names_project(found["object"], project)
+
+
+def names_project(name: str, project: str) -> bool:
+    """Whether `name` is that of `project`, in whatever style: `MyShop` is my-shop."""
+    plain, of_project = (_BETWEEN.sub("", each).lower() for each in (name, project))
+    return plain == of_project not in _NO_PROJECTS
 
 
 def cut_out(pattern: str, text: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.asides import is_aside, is_data
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.question import (
     ASIDE_PATH_SHARE,
     ASIDE_PENALTY,
@@ -22,6 +23,7 @@ from memory_sidecar.code.question import (
     TESTS_BOOST,
     Question,
 )
+from memory_sidecar.core.results import Silent
 from memory_sidecar.index.keyword import BM25_HALF, keyword_share
 
 
@@ -355,6 +357,9 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("Shop.playground/Contents.swift", True),
         ("src/playground.ts", False),
         ("_examples/cart/main.go", True),
+        ("src/Shop.Examples.Worker/SlowCart.cs", True),
+        ("com.example.shop/src/Cart.java", False),
+        ("fuzzing/carts/corpus.dict", True),
         ("ShopTestHelpers/Stub.swift", True),
         ("shop-test/src/jvmMain/kotlin/Stub.kt", False),
         ("shop-test/src/commonTest/kotlin/Stub.kt", True),
@@ -443,6 +448,26 @@ def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
 )
 def test_the_name_of_the_only_project_is_left_out_where_it_means_that(asked, about):
     assert Question.of(asked, ["shop"]).text == about
+
+
+def test_how_to_do_something_with_the_project_itself_asks_for_a_guide():
+    assert Question.of("how to back up MyShop", ["my-shop"]).asks_for_guide
+    assert not Question.of("how to back up carts of MyShop", ["my-shop"]).asks_for_guide
+    assert not Question.of("how to back up MyShop", ["carts"]).asks_for_guide
+
+
+def test_a_guide_to_the_project_is_not_in_the_class_of_its_name(make_codebase, tmp_path):
+    shop = tmp_path / "my-shop"
+    shop.mkdir()
+    (shop / "MyShop.php").write_text("<?php\nclass MyShop { function install() {} }\n")
+    (shop / "README.md").write_text("# MyShop\n\nUnpack it to install it.\n")
+    made = make_codebase()
+    made.index([shop], reporter=Silent())
+    hits = [
+        made.search(CodeQuery(text), reporter=Silent())
+        for text in ("how to install MyShop", "MyShop")
+    ]
+    assert [found[0].filename for found in hits] == ["README.md", "MyShop.php"]
 
 
 def test_the_name_of_one_project_among_several_says_which():

@@ -97,6 +97,18 @@ def test_the_key_of_a_setting_is_none_of_the_names_that_end_like_it(search, proj
     assert search("Filter.skip_limit")[0].filename == "filters.py"
 
 
+def test_what_a_test_alone_defines_is_the_name_of_what_sources_have(search, project):
+    (project / "tests").mkdir()
+    (project / "tests" / "tries.py").write_text("max_tries = 5\n\n\ndef maxTries():\n    pass\n")
+    (project / "settings.c").write_text('int read(void) { return get("max_tries"); }\n')
+    (project / "Shop.java").write_text("class Shop { int ask() { return maxTries(); } }\n")
+    for text, file in ("max_tries", "settings.c"), ("maxTries", "Shop.java"):
+        best = search(text)[0]
+        assert (best.filename, best.explain.boosts.get("exact_text")) == (file, 1)
+    assert all("exact_symbol" not in hit.explain.boosts for hit in search("default max_tries"))
+    assert search("test of max_tries")[0].filename == "tests/tries.py"
+
+
 def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     assert all(
         "exact_text" not in h.explain.boosts for h in search("what is the retry_limit of it")
