@@ -167,7 +167,8 @@ def _growth_lines(call: Call, found: Growth) -> Iterator[TextLine]:
     reads = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
     yield f"{pluralize(found.memories, 'memory', 'memories')}: {reads}"
     for memory in found.most_read:
-        yield f"{memory.uses + memory.refs:5,} reads  ", title(memory.path)
+        whose = f"  {memory.agent}" if len(found.agents) > 1 else ""
+        yield f"{memory.uses + memory.refs:5,} reads  ", title(memory.path), whose
     for each in found.latency:
         half, most = f"{each.p50_ms:,.1f} ms", f"{each.p95_ms:,.1f} ms"
         yield f"{each.kind}: {pluralize(each.questions, 'question')}, p50 {half}, p95 {most}"

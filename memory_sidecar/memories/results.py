@@ -76,6 +76,11 @@ class Facts(MemoryHead):
     problem: Annotated[str, about("what is wrong with its frontmatter, or empty")]
 
     @property
+    def reads(self) -> int:
+        """How often it was read: here, and before, as its frontmatter counts."""
+        return self.uses + self.refs
+
+    @property
     def outdated_marks(self) -> list[str]:
         """Why searches leave it out: `expired`, or its status if that says so itself."""
         standing = standing_of(status_word({"status": self.status}))

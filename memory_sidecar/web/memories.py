@@ -12,7 +12,7 @@ from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import DAY_MS, system_clock
-from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
+from memory_sidecar.memories.facets import AGES, MOST_VALUES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, MemoryHit
@@ -58,7 +58,13 @@ def show(visit: Visit) -> View:
         template="memories.html",
         title="Memories",
         data={"facets": counted, "memories": rows, "more": more},  # facets None: not counted yet
-        more={"facets": facets, "unfolded": _OPEN, "sorts": list(Sort), "question": question},
+        more={
+            "facets": facets,
+            "most": MOST_VALUES,
+            "unfolded": _OPEN,
+            "sorts": list(Sort),
+            "question": question,
+        },
     )
 
 

@@ -48,6 +48,9 @@ def test_what_is_asked_is_noted_and_shown(run, project, data_dir, known_vectors)
     text = run("growth").out
     assert text.split("\n")[1].startswith(last["begins"][:10])  # not weeks before all of it
     assert "2 memories: 1 hot, 1 cold, 1 never read" in text
+    assert f"5 reads  {path}\n" in text
+    run("store", "Carts have four wheels", "--agent", "ann", "--category", "pitfall")
+    assert f"5 reads  {path}  bob\n" in run("growth").out
     assert "no good hit: Zanzibar ledger  (memories, 2 times)" in text
 
 

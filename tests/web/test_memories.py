@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import threading
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import quote, urlencode
 
@@ -381,6 +382,10 @@ def test_a_text_of_nothing_but_marks_is_shown_as_it_is(served, reader):
 def test_what_says_the_same_stands_side_by_side(served, reader):
     one_way = served.store("Cats sleep in the afternoon sun", category="cats")
     other = served.store("cats sleep in the afternoon Sun", category="cats")
+    memories = Memories(served.services.agent("architect"), Silent())
+    memories.get(other.path)
+    assert replace(memories.peek(other.path), refs=7).reads == 8  # as an atom counts in its file
+    assert "· 1 read</p>" in reader.get("/memories/duplicates").text
     pairs = reader.get("/memories/duplicates?json=1").json["pairs"]
     (pair,) = [each for each in pairs if each["one"]["category"] == "cats"]
     assert {pair["one"]["path"], pair["other"]["path"]} == {one_way.path, other.path}
@@ -477,6 +482,32 @@ def test_what_was_written_is_lost_neither_to_a_page_that_ended_nor_to_a_wrong_ke
     page.wait_for_url("**/memories/one**")
     assert page.get_by_text("Written for half an hour").first.is_visible()
     page.context.close()
+
+
+@pytest.mark.browser
+def test_what_reads_from_right_to_left_is_shown_and_edited_so(served, tab):
+    kept = served.store("הסכום נשמר ב־`Cart.total()` תמיד", category="hebrew")
+    query = f"agent=architect&path={kept.path}"
+    tab.goto(tab.url.replace("/memories", f"/memories/one?{query}"))
+    lefts = tab.locator(".prose code").evaluate(
+        """code => [0, 11].map(at => {
+          const range = document.createRange();
+          range.setStart(code.firstChild, at);
+          range.setEnd(code.firstChild, at + 1);
+          return range.getBoundingClientRect().left;
+        })"""
+    )
+    assert lefts == sorted(lefts)  # the last parenthesis is right of the first letter
+    tab.get_by_role("button", name="Edit").click()
+    for field in ("Text", "Summary"):
+        assert tab.get_by_label(field).get_attribute("dir") == "auto"
+
+
+def test_of_very_many_tags_the_page_says_that_it_names_some(served, reader):
+    some = "the 40 most frequent"
+    served.store("Crowded", category="crowd", tags=tuple(f"crowd:{n}" for n in range(50)))
+    assert some in reader.get("/memories?category=crowd").text
+    assert some not in reader.get("/memories?category=hebrew").text
 
 
 @pytest.mark.browser
