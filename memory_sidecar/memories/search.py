@@ -41,9 +41,9 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.project_name import without_project
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak_below
-from memory_sidecar.index.vectors import EmbedQuery, Vector
+from memory_sidecar.index.vectors import EmbedQuery, Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign
-from memory_sidecar.memories.hit import WEAK_BELOW, RankedMemory, fit_budget, rerank
+from memory_sidecar.memories.hit import MAX_JUDGED, WEAK_BELOW, RankedMemory, fit_budget, rerank
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks, chunks_written
 from memory_sidecar.memories.lookup import (
     MAX_NAMES,
@@ -216,11 +216,18 @@ class _Search:
             if len(memories) >= count:  # else some files are gone
                 break
         order = [at for at in order if places[at].memory in memories][:count]
-        passages = read_passages(rows.connection, [places[at].chunk for at in order])
+        chunks_read = [places[at].chunk for at in order]
+        passages = read_passages(rows.connection, chunks_read)
+        table = MEMORY_CHUNKS.vector_table
+        vectors = {  # of those that a cross-encoder may judge: each takes 15 us
+            chunk: stored_vector(rows.connection, table, chunk)
+            for chunk in chunks_read[:MAX_JUDGED]
+        }
         return [
             RankedMemory(
                 memory=memories[place.memory].memory,
                 passage=passages[place.chunk],
+                vector=vectors.get(place.chunk),
                 score=float(ranked.scores[at]),
                 explanation=why,
                 weak_below=weak_below(self.query, why, WEAK_BELOW, self.time)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from memory_sidecar.core.locks import WriterLock
@@ -317,6 +318,44 @@ def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
     assert 1 < len(judged) <= MAX_JUDGED
     assert sum(map(len, judged)) <= MAX_CHARACTERS
     assert better[len(judged) + 1 :] == hits[len(judged) + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_newer_first"),
+    [
+        ({}, True),
+        ({"favour": 4.0}, False),  # the older one answers better
+        ({"vector": [0.6, 0.8]}, False),  # it is about something else
+        ({"vector": None}, False),
+        ({"question": "how was the backend deployed on 1 January"}, False),
+        ({"day": "2026-01-01"}, False),
+        ({"project": "mill"}, False),
+    ],
+)
+def test_of_two_near_memories_that_answer_alike_the_newer_comes_first(
+    search, folder, changed, is_newer_first
+):
+    case = {"favour": 2.0, "vector": [1.0, 0.0], "day": "2026-01-15", "project": "shop"} | changed
+    question = case.get("question", "how is the backend deployed")
+    for name, day, project in (
+        ("ansible", "2026-01-01", "shop"),
+        ("nomad", case["day"], case["project"]),
+    ):
+        meta = {"created_at": day, "updated_at": day, "project": project}
+        write_memory(folder, f"{name}.md", f"The backend is deployed with {name}.", **meta)
+    vectors = {"ansible.md": np.array([1.0, 0.0]), "nomad.md": np.array(case["vector"] or [])}
+    hits = [
+        replace(hit, vector=vectors[hit.memory.path] if case["vector"] else None)
+        for hit in ranked(search(question))
+    ]
+    found = rerank(
+        question, hits, lambda _, texts: [case["favour"] * ("ansible" in text) for text in texts]
+    )
+    assert [hit.memory.path for hit in found] == (
+        ["nomad.md", "ansible.md"] if is_newer_first else ["ansible.md", "nomad.md"]
+    )
+    for hit in found:
+        assert sum(hit.explanation.terms.values()) == pytest.approx(hit.score, abs=1e-3)
 
 
 SLOW = "Checkout was slow for an hour."
