@@ -306,30 +306,30 @@ def several(episodes: Episodes) -> Episodes:
     return episodes
 
 
+FILTERS = [
+    (SessionFilter(), "abc"),
+    (SessionFilter(projects=("/src/shop/",)), "a"),
+    (SessionFilter(projects=("shop",)), "ac"),
+    (SessionFilter(projects=("shop/",)), "ac"),
+    (SessionFilter(projects=("/src/shop", "nothing")), "a"),
+    (SessionFilter(projects=("nothing",)), ""),
+    (SessionFilter(topics=("AUTH",)), "ab"),
+    (SessionFilter(topics=("ui", "x")), "b"),
+    (SessionFilter(outcomes=(Outcome.ABANDONED,)), "c"),
+    (SessionFilter(after=NOW + DAY_MS), "bc"),
+    (SessionFilter(before=NOW + DAY_MS), "a"),
+    (SessionFilter(projects=("shop",), outcomes=(Outcome.SUCCESS,)), "a"),
+]
+
+
 @pytest.mark.parametrize("mode", [SearchMode.KEYWORD, SearchMode.HYBRID])
-@pytest.mark.parametrize(
-    ("wanted", "ids"),
-    [
-        (SessionFilter(), "abc"),
-        (SessionFilter(projects=("/src/shop/",)), "a"),
-        (SessionFilter(projects=("shop",)), "ac"),
-        (SessionFilter(projects=("shop/",)), "ac"),
-        (SessionFilter(projects=("/src/shop", "nothing")), "a"),
-        (SessionFilter(projects=("nothing",)), ""),
-        (SessionFilter(topics=("AUTH",)), "ab"),
-        (SessionFilter(topics=("ui", "x")), "b"),
-        (SessionFilter(outcomes=(Outcome.ABANDONED,)), "c"),
-        (SessionFilter(after=NOW + DAY_MS), "bc"),
-        (SessionFilter(before=NOW + DAY_MS), "a"),
-        (SessionFilter(projects=("shop",), outcomes=(Outcome.SUCCESS,)), "a"),
-    ],
-)
-def test_filters_choose_sessions_in_every_tier(several, mode, wanted, ids):
-    listed = {head.session_id for head in several.sessions.list_sessions(wanted)}
-    assert listed == set(ids)
-    for tier in TIERS:
-        hits = several.find("token", tier=tier, mode=mode, filter=wanted)
-        assert {hit.session_id for hit in hits} == set(ids)
+def test_filters_choose_sessions_in_every_tier(several, mode):
+    for wanted, ids in FILTERS:
+        listed = {head.session_id for head in several.sessions.list_sessions(wanted)}
+        assert listed == set(ids), wanted
+        for tier in TIERS:
+            hits = several.find("token", tier=tier, mode=mode, filter=wanted)
+            assert {hit.session_id for hit in hits} == set(ids), (wanted, tier)
 
 
 def test_sessions_are_listed_the_latest_first(several):
