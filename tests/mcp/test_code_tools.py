@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,21 +134,21 @@ def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(caller, proj
     assert KEY[:8] not in told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({}, "'query' is missing"),
-        ({"query": "x", "limits": 3}, "there is no argument 'limits'"),
-        ({"query": "x", "top_k": 0}, "'top_k'"),
-        ({"query": "x", "languages": ["klingon"]}, "unknown language"),
-        ({"query": "x", "cursor": "12"}, "not a cursor"),
-        ({"query": " "}, "the query is empty"),
-    ],
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({}, "'query' is missing"),
+    ({"query": "x", "limits": 3}, "there is no argument 'limits'"),
+    ({"query": "x", "top_k": 0}, "'top_k'"),
+    ({"query": "x", "languages": ["klingon"]}, "unknown language"),
+    ({"query": "x", "cursor": "12"}, "not a cursor"),
+    ({"query": " "}, "the query is empty"),
 )
-def test_wrong_arguments_are_named(caller, arguments, said):
-    told = refused(caller, "search_code", **arguments)
-    assert told.startswith("usage: ")
-    assert said in told
+
+
+def test_wrong_arguments_are_named(caller):
+    for arguments, said in WRONG:
+        told = refused(caller, "search_code", **arguments)
+        assert told.startswith("usage: ")
+        assert said in told
 
 
 @pytest.mark.parametrize(
@@ -310,38 +311,38 @@ def test_absolute_path_inside_of_a_source_is_read(caller, project):
     assert (read["source"], read["filename"]) == ("project", "shop/cart.py")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "./shop/cart.py",
-        "shop/../shop/cart.py",
-        "shop\\cart.py",
-        "project/shop/cart.py",
-        "{project}/shop/cart.py",
-        "file://{project}/shop/cart.py",
-        "source://project/shop/cart.py",
-    ],
+WRITTEN = (
+    "./shop/cart.py",
+    "shop/../shop/cart.py",
+    "shop\\cart.py",
+    "project/shop/cart.py",
+    "{project}/shop/cart.py",
+    "file://{project}/shop/cart.py",
+    "source://project/shop/cart.py",
 )
-def test_a_file_is_read_however_its_path_is_written(caller, project, path):
-    named = path.format(project=project)
-    whole = given(caller, "read_file", path=named)
-    assert (whole["filename"], whole["start_line"]) == ("shop/cart.py", 1)
-    for lines, where in (
-        (":2", (2, whole["total_lines"])),
-        ("(2,5)", (2, whole["total_lines"])),
-        (":2-3", (2, 3)),
-        ("#L2-L3", (2, 3)),
-    ):
-        part = given(caller, "read_file", path=named + lines)
-        assert (part["start_line"], part["end_line"]) == where
-    part = given(caller, "read_file", path=f"{named}:2-3", start_line=4, end_line=4)
-    assert (part["start_line"], part["end_line"]) == (4, 4)
-    for lines in ("2-3", "L2-L3"):
-        part = given(caller, "read_file", path=named, start_line=lines)
-        assert (part["start_line"], part["end_line"]) == (2, 3)
-    assert given(caller, "read_file", path=named, start_line="2")["start_line"] == 2
-    part = given(caller, "read_file", path=named, start_line=0, end_line=-1)
-    assert (part["start_line"], part["end_line"]) == (1, whole["total_lines"])
+
+
+def test_a_file_is_read_however_its_path_is_written(caller, project):
+    for path in WRITTEN:
+        named = path.format(project=project)
+        whole = given(caller, "read_file", path=named)
+        assert (whole["filename"], whole["start_line"]) == ("shop/cart.py", 1)
+        for lines, where in (
+            (":2", (2, whole["total_lines"])),
+            ("(2,5)", (2, whole["total_lines"])),
+            (":2-3", (2, 3)),
+            ("#L2-L3", (2, 3)),
+        ):
+            part = given(caller, "read_file", path=named + lines)
+            assert (part["start_line"], part["end_line"]) == where
+        part = given(caller, "read_file", path=f"{named}:2-3", start_line=4, end_line=4)
+        assert (part["start_line"], part["end_line"]) == (4, 4)
+        for lines in ("2-3", "L2-L3"):
+            part = given(caller, "read_file", path=named, start_line=lines)
+            assert (part["start_line"], part["end_line"]) == (2, 3)
+        assert given(caller, "read_file", path=named, start_line="2")["start_line"] == 2
+        part = given(caller, "read_file", path=named, start_line=0, end_line=-1)
+        assert (part["start_line"], part["end_line"]) == (1, whole["total_lines"])
 
 
 def test_a_file_is_read_by_the_end_of_its_path_if_no_other_has_that(caller, project):
@@ -384,24 +385,24 @@ def test_a_path_that_can_be_none_is_refused(caller):
     assert refused(caller, "index_project", path="a\0b").startswith("path_refused: ")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "./shop/cart.py",
-        "shop\\*.py",
-        "{project}/shop/**",
-        "file://{project}/shop/**",
-        "{project}",
-        ".",
-        "",
-        "shop/*.{{py,ts}}",
-        "docs/**, shop/**",
-    ],
+PATTERNS = (
+    "./shop/cart.py",
+    "shop\\*.py",
+    "{project}/shop/**",
+    "file://{project}/shop/**",
+    "{project}",
+    ".",
+    "",
+    "shop/*.{{py,ts}}",
+    "docs/**, shop/**",
 )
-def test_patterns_are_taken_however_they_are_written(caller, project, path):
-    glob = path.format(project=project)
-    for globs in (glob, [glob]) if ", " not in glob else (glob,):
-        assert given(caller, "search_code", query="add_item", paths=globs)["hits"]
+
+
+def test_patterns_are_taken_however_they_are_written(caller, project):
+    for path in PATTERNS:
+        glob = path.format(project=project)
+        for globs in (glob, [glob]) if ", " not in glob else (glob,):
+            assert given(caller, "search_code", query="add_item", paths=globs)["hits"], path
 
 
 def test_an_absolute_pattern_leads_to_the_source_it_lies_in(caller, tmp_path):
@@ -429,32 +430,32 @@ def test_of_many_patterns_that_leave_nothing_only_some_are_repeated(caller):
     assert len(text) < 1000
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../outside.py",
-        "../outside.py:1",
-        "{outside}:1",
-        "..\\outside.py",
-        "file://{outside}",
-        "source://project/../outside.py",
-        "shop/../../outside.py",
-        "{outside}",
-        "link.py",
-        "folder_link/outside.py",
-        "shop\0/cart.py",
-        "",
-        ".",
-        "/etc/hosts",
-        "/dev/zero",
-    ],
+LEADING_OUT = (
+    "../outside.py",
+    "../outside.py:1",
+    "{outside}:1",
+    "..\\outside.py",
+    "file://{outside}",
+    "source://project/../outside.py",
+    "shop/../../outside.py",
+    "{outside}",
+    "link.py",
+    "folder_link/outside.py",
+    "shop\0/cart.py",
+    "",
+    ".",
+    "/etc/hosts",
+    "/dev/zero",
 )
-def test_no_path_leads_out_of_a_source(caller, project, outside, path):
+
+
+def test_no_path_leads_out_of_a_source(caller, project, outside):
     (project / "link.py").symlink_to(outside)
     (project / "folder_link").symlink_to(outside.parent)
-    told = refused(caller, "read_file", path=path.format(outside=outside))
-    assert told.startswith(("path_refused: ", "not_found: "))
-    assert "SOMEBODY_ELSE" not in told
+    for path in LEADING_OUT:
+        told = refused(caller, "read_file", path=path.format(outside=outside))
+        assert told.startswith(("path_refused: ", "not_found: ")), path
+        assert "SOMEBODY_ELSE" not in told, path
 
 
 def test_what_is_ignored_binary_or_no_file_is_not_read(caller, project):

@@ -250,18 +250,24 @@ def test_an_outline_says_what_a_method_below_another_type_belongs_to(
     assert [line.lstrip(" -0123456789") for line in told] == shown
 
 
-@pytest.mark.parametrize(
-    "path", ["./shop/till.py", "shop\\till.py", "{project}/shop/till.py", "project/shop/till.py"]
+WRITTEN = (
+    "./shop/till.py",
+    "shop\\till.py",
+    "{project}/shop/till.py",
+    "project/shop/till.py",
 )
-def test_a_file_is_meant_however_its_path_is_written(reader, project, path):
-    named = path.format(project=project)
-    for each in (named, f"{named}:2", f"{named}:2-9"):
-        outlined = given(reader, "outline", path=each)["definitions"]
-        assert [one["name"] for one in outlined] == ["ring"]
-    for each in (f"{named}:5", f"{named}:4-5", f"{named}#L5"):
-        (found,) = given(reader, "def", name=each)["definitions"]
-        assert found["name"] == "ring"
-    assert given(reader, "map", around=named)["definitions"]
+
+
+def test_a_file_is_meant_however_its_path_is_written(reader, project):
+    for path in WRITTEN:
+        named = path.format(project=project)
+        for each in (named, f"{named}:2", f"{named}:2-9"):
+            outlined = given(reader, "outline", path=each)["definitions"]
+            assert [one["name"] for one in outlined] == ["ring"]
+        for each in (f"{named}:5", f"{named}:4-5", f"{named}#L5"):
+            (found,) = given(reader, "def", name=each)["definitions"]
+            assert found["name"] == "ring"
+        assert given(reader, "map", around=named)["definitions"]
 
 
 def test_a_file_is_meant_by_the_end_of_its_path_if_no_other_has_that(reader, project):

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from operator import methodcaller
 
 import mcp_types as types
 import pytest
@@ -358,31 +359,31 @@ def test_files_are_resources(caller):
     assert "def add_item" in talk(caller, say)
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "memory://bob/pitfall/x.md",
-        "memory://alice/../bob/pitfall/x.md",
-        "memory://alice/%2e%2e/bob/pitfall/x.md",
-        "source://project/../outside.py",
-        "source://project/%2e%2e%2foutside.py",
-        "source://project//etc/hosts",
-        "source://nope/x.py",
-        "source://project/logo.png",
-        "file:///etc/hosts",
-        "memory://",
-        "http://[",
-        "source://project/" + "a" * 300,
-        "memory://alice/" + "a" * 300,
-    ],
+LEADING_ELSEWHERE = (
+    "memory://bob/pitfall/x.md",
+    "memory://alice/../bob/pitfall/x.md",
+    "memory://alice/%2e%2e/bob/pitfall/x.md",
+    "source://project/../outside.py",
+    "source://project/%2e%2e%2foutside.py",
+    "source://project//etc/hosts",
+    "source://nope/x.py",
+    "source://project/logo.png",
+    "file:///etc/hosts",
+    "memory://",
+    "http://[",
+    "source://project/" + "a" * 300,
+    "memory://alice/" + "a" * 300,
 )
-def test_no_resource_leads_anywhere_else(caller, project, uri):
+
+
+def test_no_resource_leads_anywhere_else(caller, project):
     (project.parent / "outside.py").write_text("SECRET = 1\n")
     bob = replace(caller, agent="bob")
     given(bob, "store_memory", content="x of bob", category="pitfall")
-    told = asked(caller, lambda client: client.read_resource(uri))
-    assert told.startswith(("not_found: ", "no_index: ", "path_refused: ", "usage: "))
-    assert "x of bob" not in told
+    for uri in LEADING_ELSEWHERE:
+        told = asked(caller, methodcaller("read_resource", uri))
+        assert told.startswith(("not_found: ", "no_index: ", "path_refused: ", "usage: ")), uri
+        assert "x of bob" not in told
 
 
 def test_toolsets_hold_for_resources_too(caller):
