@@ -31,7 +31,7 @@ from memory_sidecar.disk.rule_files import (
 BUILT_IN, EXCLUDE, SETTING = "built in", "--exclude", "the setting excludes"
 WORKTREE = "a worktree of the same repository"
 OWN_FOLDER = "a data directory"
-GIT_FOLDER = "git's own folder"
+GIT_FOLDER = "a bare repository"
 
 Excludes = Mapping[str, Sequence[str]]
 """Globs as in a `.gitignore` at the root of the source, by what excludes them: EXCLUDE, SETTING."""

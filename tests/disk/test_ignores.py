@@ -151,8 +151,6 @@ def test_a_folder_of_nothing_but_worktrees_has_them_all(root, write, git, tmp_pa
     rule = rule_for(root, bare, is_folder=False, excludes={})
     assert rule is not None
     assert (rule.file, rule.path) == (GIT_FOLDER, ".bare")
-    checked_out = rule_for(origin, ".git/config", is_folder=False, excludes={})
-    assert str(checked_out) == ".git/ (git's own folder)"
 
 
 def test_the_folder_of_a_repository_is_never_indexed_rather_than_bare(root, git):
