@@ -1,4 +1,4 @@
-"""Tells which files are asides of a project: tests, documentation, data, examples, declarations.
+"""Tells which files are asides of a project: tests, docs, translations, data, examples and others.
 
 Asides that a question does not ask for rank lower: see `ranking`.
 """
@@ -15,6 +15,11 @@ PROSE = re.compile(
     r"|authors|contribut\w+|install|todo|notice)$"
     r"|(?:^|/)(?:docs?|documentation|manual|src/site)/(?:.*/)?[^/]+\.html?$",
     re.IGNORECASE,
+)
+# A language other than English in a path. Alone, `ca`, `cs` and `ml` mean something else.
+_NOT_ENGLISH = (
+    r"((ar|bg|bn|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|ko|nl|no|pl|pt|ro|ru|sv|th|tr|uk|vi|zh)"
+    r"([-_](br|cn|hans|hant|hk|pt|tw))?|(?!en)[a-z]{2}[-_](?-i:[A-Z]{2}))"
 )
 # Each kind of aside, a pattern of the paths of its files, and the words that ask for it.
 _ASIDES = (
@@ -54,11 +59,12 @@ _ASIDES = (
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
             r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?)/"
             r"|-lock\.ya?ml$|^tags$|(^|/)PKG-INFO$"
-            # Translations, which repeat each message of the sources.
+            # Translations, which repeat each message of the sources; `en-US` may be these.
             r"|\.(po|pot|xliff?|arb)$|(^|/)(locales?|i18n|l10n|translations?|resources/lang)/(.*/)?"
-            r"(?!(en|db|go|js|py|rb|ts|ui)[-_./])[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
+            r"(?!(en([-_]us)?|db|go|js|py|rb|ts|ui)[./]|(db|go|js|py|rb|ts|ui)[-_])"
+            r"[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
             r"|(^|/)translations/\w+_\w+\.ts$|(^|/)(?!(base|en)\.)[a-z-]{2,7}\.lproj/"
-            r"|(bundle|labels|messages|strings)_(?!en)[a-z]{2}(_[a-z]{2})?\.properties$"
+            r"|(bundle|labels|messages|strings)_(?!en(_us)?\.)[a-z]{2}(_[a-z]{2})?\.properties$"
             r"|(^|/)values-[a-z]{2}(-r[a-z]{2})?/"
             r"|\.xcodeproj/|(^|/)api/[^/]+\.api$|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
             r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
@@ -68,6 +74,24 @@ _ASIDES = (
         re.compile(
             r"\b(json\w*|schemas?|csv|svg|data|datasets?|fixtures?|snapshots?|config\w*|settings?"
             r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*|bundled)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "translations",  # of prose into other languages than English
+        re.compile(
+            r"(^|/)readme[._-]"
+            rf"{_NOT_ENGLISH}(?=\.[^/]+$)|\.{_NOT_ENGLISH}(?=\.(md|mdx|rst|adoc|html?)$)"
+            r"|(^|/)(docs?|documentation|i18n|locales?|manual|readmes?|translations?|website)/"
+            rf"(.*/)?{_NOT_ENGLISH}/",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            r"\b(translat\w*|locali[sz]\w*|i18n|l10n|arabic|chinese|dutch|french|german|italian"
+            r"|japanese|korean|polish|portuguese|russian|spanish|turkish)\b|[^\W\d_a-z]"
+            # Words of other languages, for a question that is not asked in English.
+            r"|\b(comment \w+[ei]r|les|des|une|der|das|eine?[mnrs]?|wie|wo|como|los|las|para|gli"
+            r"|della|het|een)\b",
             re.IGNORECASE,
         ),
     ),
@@ -132,12 +156,13 @@ _FOR_TESTS = re.compile(r"\b(?:for|during) (?:an? |the )?(?:unit )?test(?:s|ing)
 def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
     """Return the kinds of files that the question `text` does not ask for.
 
-    If it asks for a guide, these are all kinds but docs.
+    If it asks for a guide, these are all kinds but docs, and translations if it asks for these.
     """
-    if asks_for_guide:
-        return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
     text = _FOR_TESTS.sub("", text)
     asides = frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
+    if asks_for_guide:
+        every = frozenset(kind for kind, _, _ in _ASIDES)
+        return every - {"docs"} - ({"translations"} - asides)
     return without_docs(asides) if _HOW_TO.search(text) else asides
 
 

@@ -390,6 +390,9 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("app/Locale/de_DE/texts.php", True),
         ("config/locales/pt-BR.yml", True),
         ("config/locales/en.yml", False),
+        ("config/locales/en-US.yml", False),
+        ("config/locales/en_GB.yml", True),
+        ("resources/lang/en-au/cart.php", True),
         ("src/i18n/fr.ts", True),
         ("src/i18n/index.ts", False),
         ("src/i18n/ui/button.tsx", False),
@@ -400,6 +403,8 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("res/values-night/colors.xml", False),
         ("Base.lproj/Main.storyboard", False),
         ("messages_de.properties", True),
+        ("messages_en.properties", False),
+        ("messages_en_GB.properties", True),
         ("shop_db.properties", False),
         ("codemods/__testfixtures__/cart.input.tsx", True),
         ("src/Shop.Core/Shop.Core.csproj", True),
@@ -418,6 +423,35 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
 )
 def test_asides_are_known_by_the_layouts_of_many_languages(path, aside):
     assert is_aside(path) is aside
+
+
+@pytest.mark.parametrize(
+    ("path", "is_translated"),
+    [
+        ("README.fr.md", True),
+        ("README.zh-CN.md", True),
+        ("readme_pt_BR.rst", True),
+        ("docs/fr/install.md", True),
+        ("docs/cs-CZ/install.md", True),
+        ("docs/guide/install.de.md", True),
+        ("README.md", False),
+        ("README-go.md", False),
+        ("docs/en/install.md", False),
+        ("docs/en-GB/install.md", False),
+        ("docs/cs/install.md", False),
+        ("docs/no-code/install.md", False),
+    ],
+)
+def test_translations_are_asides_unless_asked_for_in_any_language(path, is_translated):
+    english = Question.of("how do I install shop")
+    assert ("translations" in english.penalties(path)) is is_translated
+    for asked in (
+        "how do I install shop in Japanese",
+        "comment installer shop",
+        "installation von shop für einen Laden",
+        "installation: 如何安装",
+    ):
+        assert "translations" not in Question.of(asked).penalties(path)
 
 
 def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():

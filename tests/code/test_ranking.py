@@ -175,6 +175,13 @@ def test_a_question_for_a_guide_puts_the_readme_before_tests_and_code():
     assert result.boosts["tests"][0] < 0
 
 
+@pytest.mark.parametrize("path", ["README.fr.md", "README.zh-CN.md", "docs/fr/usage.md"])
+def test_the_guide_comes_before_its_translations(path):
+    paths = [path, "README.md"]
+    found, result = ranked(paths, [0.75, 0.68], "how do I install it")
+    assert paths[found.ordered(result.scores)[0]] == "README.md"
+
+
 def test_files_that_are_called_tests_are_no_guide_to_testing():
     paths = ["tests/test_tests.py", "README.md"]
     found, result = ranked(paths, [0.75, 0.6], "how to test")
