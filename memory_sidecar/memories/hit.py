@@ -154,11 +154,14 @@ def _newer_first(hits: Sequence[RankedMemory], keys: Sequence[float]) -> list[fl
 
 
 def _may_replace(hit: RankedMemory, other: RankedMemory) -> bool:
-    """Whether `hit` is of a later day than `other`, of the same project and near to it."""
+    """Whether `hit` is of a later day than `other`, of the same project and near to it.
+
+    What is pinned holds, until something pinned says otherwise.
+    """
     memory, older = hit.memory, other.memory
     if memory.project != older.project or memory.updated_at[:10] <= older.updated_at[:10]:
         return False
-    if hit.vector is None or other.vector is None:
+    if older.pinned > memory.pinned or hit.vector is None or other.vector is None:
         return False
     return float(hit.vector @ other.vector) >= NEAR
 

@@ -6,6 +6,7 @@ An agent whose database cannot be read is left out, and a notice says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -45,8 +46,9 @@ class Overview:
         if len(own) == 1 and (answers := self._collect(partial(self._query_as, query), own)):
             return answers[0]
         recalls = {name: Recall(agent, self._reporter) for name, agent in self._agents.items()}
+        judge = next((recall.judge_of(query) for recall in recalls.values()), None)
+        query = replace(query, rerank=judge is not None)
         found = self._collect(lambda agent: recalls[agent.name].search(query))
-        judge = next(iter(recalls.values())).judge_of(query) if found else None
         hits = best_hits(query, found, judge)
         if not hits:
             note_unknown_values(self._ask_each, query.filter, self._reporter)

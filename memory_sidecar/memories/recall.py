@@ -12,7 +12,7 @@ from itertools import product
 from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, StoreCorrupt, UsageError
-from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.model import SearchMode, SourceFile
 from memory_sidecar.core.opening import Tree, escape_bytes
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import is_another_whole_name, sole_match
@@ -58,6 +58,7 @@ class Recall:
         """
         query.require_text()
         judge = self.judge_of(query)
+        query = replace(query, rerank=judge is not None)
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
             found = best_hits(query, [self._search(query, readable)], judge)
@@ -75,7 +76,8 @@ class Recall:
 
     def judge_of(self, query: MemoryQuery) -> Judge | None:
         """Return the judge that reranks the hits of `query`; None if it is off or has no model."""
-        reranks = self._agent.reranks if query.rerank is None else query.rerank
+        reranks = query.mode is SearchMode.HYBRID
+        reranks &= self._agent.reranks if query.rerank is None else query.rerank
         return make_judge(self._agent.data.models, self._reporter) if reranks else None
 
     def _search(self, query: MemoryQuery, readable: Sequence[Readable]) -> Searched:

@@ -98,21 +98,21 @@ def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searche
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than
     `prefers` lose a part. Both models are made for English: neither counts for a question that is
-    mostly in another script, if anything holds its words.
+    mostly in another script, if anything holds its words. `query.rerank`: whether a cross-encoder
+    is to judge the hits.
     """
     query = _about_project(query, readable)
-    is_judged = query.mode is SearchMode.HYBRID
     time = None
-    if is_judged and readable:
+    if query.mode is SearchMode.HYBRID and readable:
         time = asked_time(query.text, now=readable[0].rows.now)
     query = replace(query, text=time.rest) if time else query
     searches = [_Search.of(query, time, each) for each in readable]
     if is_mostly_foreign(query.text) and any(len(search.words.ids) for search in searches):
-        searches = [replace(search, meaning=Arm.silent()) for search in searches]
-        is_judged = False
+        query = replace(query, rerank=False)
+        searches = [replace(search, query=query, meaning=Arm.silent()) for search in searches]
     average = _average_cosine([search.meaning for search in searches])
     hits = sorted((hit for each in searches for hit in each.hits(average)), key=_place_of)
-    return Searched(list(_drop_copies(hits)), query.text if is_judged else "")
+    return Searched(list(_drop_copies(hits)), query.text if query.rerank else "")
 
 
 def best_hits(
@@ -218,10 +218,9 @@ class _Search:
         order = [at for at in order if places[at].memory in memories][:count]
         chunks_read = [places[at].chunk for at in order]
         passages = read_passages(rows.connection, chunks_read)
-        table = MEMORY_CHUNKS.vector_table
-        vectors = {  # of those that a cross-encoder may judge: each takes 15 us
-            chunk: stored_vector(rows.connection, table, chunk)
-            for chunk in chunks_read[:MAX_JUDGED]
+        vectors = {
+            chunk: stored_vector(rows.connection, MEMORY_CHUNKS.vector_table, chunk)
+            for chunk in chunks_read[: MAX_JUDGED if self.query.rerank else 0]
         }
         return [
             RankedMemory(

@@ -330,6 +330,10 @@ def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
         ({"question": "how was the backend deployed on 1 January"}, False),
         ({"day": "2026-01-01"}, False),
         ({"project": "mill"}, False),
+        ({"expires_at": "2026-02-01"}, False),  # though it is shown
+        ({"status": "superseded"}, False),
+        ({"older": {"pinned": True}, "favour": 0.5}, False),
+        ({"older": {"pinned": True}, "pinned": True}, True),
     ],
 )
 def test_of_two_near_memories_that_answer_alike_the_newer_comes_first(
@@ -337,16 +341,17 @@ def test_of_two_near_memories_that_answer_alike_the_newer_comes_first(
 ):
     case = {"favour": 2.0, "vector": [1.0, 0.0], "day": "2026-01-15", "project": "shop"} | changed
     question = case.get("question", "how is the backend deployed")
-    for name, day, project in (
-        ("ansible", "2026-01-01", "shop"),
-        ("nomad", case["day"], case["project"]),
+    told = ("pinned", "expires_at", "status")
+    for name, day, project, more in (
+        ("ansible", "2026-01-01", "shop", case.get("older", {})),
+        ("nomad", case["day"], case["project"], {key: case[key] for key in told if key in case}),
     ):
-        meta = {"created_at": day, "updated_at": day, "project": project}
+        meta = {"created_at": day, "updated_at": day, "project": project} | more
         write_memory(folder, f"{name}.md", f"The backend is deployed with {name}.", **meta)
     vectors = {"ansible.md": np.array([1.0, 0.0]), "nomad.md": np.array(case["vector"] or [])}
     hits = [
         replace(hit, vector=vectors[hit.memory.path] if case["vector"] else None)
-        for hit in ranked(search(question))
+        for hit in ranked(search(question, with_expired=True, with_superseded=True))
     ]
     found = rerank(
         question, hits, lambda _, texts: [case["favour"] * ("ansible" in text) for text in texts]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from memory_sidecar.core.errors import StoreBusy
-from memory_sidecar.memories import recall
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.index.vectors import stored_vector
+from memory_sidecar.memories import recall, search
 from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.overview import Overview
@@ -56,6 +58,45 @@ def test_the_best_of_all_agents_are_reread_once(overview, monkeypatch):
     hits = overview.query(MemoryQuery(text="in shop, when do tills open", top_k=1, rerank=True))
     assert read == [("when do tills open", 2)]
     assert [hit.agent for hit in hits] == ["tester"]
+
+
+@pytest.fixture
+def judge(monkeypatch) -> None:
+    """A cross-encoder that likes what says "make" a little better."""
+    monkeypatch.setattr(
+        recall, "make_judge", lambda *_: lambda _, texts: [1.0 * ("make" in text) for text in texts]
+    )
+
+
+def test_of_near_memories_of_two_agents_the_newer_comes_first(
+    make_agent, data_dir, notices, monkeypatch, judge
+):
+    for name, day, tool in (("architect", "2026-01-01", "make"), ("tester", "2026-02-01", "just")):
+        text = f"In the shop all tills and all the shelves are built with {tool}."
+        write_memory(data_dir / "knowledge" / name, "a.md", text, created_at=day, updated_at=day)
+    overview = Overview([make_agent("architect"), make_agent("tester")], notices)
+    asked = MemoryQuery(text="how are all the tills and shelves in the shop built", rerank=True)
+    assert [hit.agent for hit in overview.query(asked)] == ["tester", "architect"]
+    monkeypatch.setattr(search, "MAX_JUDGED", 0)  # without vectors
+    assert [hit.agent for hit in overview.query(asked)] == ["architect", "tester"]
+
+
+@pytest.mark.parametrize("reranks", [False, True])
+def test_vectors_of_memories_are_read_only_for_reranking(
+    make_agent, data_dir, notices, monkeypatch, judge, reranks
+):
+    read: list[int] = []
+
+    def reading(connection, table, row_id):
+        read.append(row_id)
+        return stored_vector(connection, table, row_id)
+
+    monkeypatch.setattr(search, "stored_vector", reading)
+    write_memory(data_dir / "knowledge" / "architect", "a.md", "The till is built with make.")
+    reader = Recall(make_agent("architect"), notices)
+    for mode in SearchMode:
+        reader.query(MemoryQuery(text="what is the till built with", mode=mode, rerank=reranks))
+    assert len(read) == reranks
 
 
 def test_a_tag_of_one_agent_alone_is_not_called_unknown(overview, notices):
