@@ -224,8 +224,8 @@ def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
         return _check(agent, "vectors", False, f"{text}: {problem.message}", problem.hint)
     if data.is_watching or data.owner.loop.other_writer():
         return _check(agent, "vectors", True, f"{text}, {vectors.percent} % done")
-    # An agent's next query embeds them, so that is no fault.
-    return _check(agent, "vectors", bool(agent), text, _index_hint(agent), remedy="index")
+    # A daemon, the next `index`, or an agent's next query embeds them, so that is no fault.
+    return _check(agent, "vectors", True, text, _index_hint(agent), remedy="index")
 
 
 def _progress(data: Database[Any]) -> dict[str, str]:
