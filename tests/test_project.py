@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import yaml
 
 from memory_sidecar.core.settings import Settings
 
@@ -46,6 +47,15 @@ def test_what_is_written_names_only_tasks_that_exist():
     tasks = set(re.findall(r"^  ([a-z:]+):$", taskfile, re.MULTILINE))
     assert {"memory:index", "test"} <= set(re.findall(r"\./task ([a-z][a-z:]*)", README))
     assert set(re.findall(r"\./task ([a-z][a-z:]*)", README + PAGES)) <= tasks
+
+
+def test_no_task_runs_a_script_whose_first_line_a_folder_of_any_name_may_break():
+    """The folder stands there between double quotes where it has a blank, and `"` ends them."""
+    scripts = {each.name for each in importlib.metadata.entry_points(group="console_scripts")}
+    tasks = yaml.safe_load((ROOT / "Taskfile.yml").read_text("utf-8"))["tasks"].values()
+    commands = [each for task in tasks for each in (*task.get("cmds", ()), task.get("cmd", ""))]
+    assert "ruff check" in commands
+    assert [each for each in commands if each.partition(" ")[0] in scripts] == []
 
 
 def test_what_is_written_names_only_commands_that_exist():
