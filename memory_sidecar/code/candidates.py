@@ -6,7 +6,7 @@ They lie in the source and the family of languages of the use. `code.resolve` ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -60,6 +60,8 @@ class _Family:
     shared: tuple[Defined, ...]  # that all files see
     local: Mapping[int, Sequence[Defined]]  # by file: those that only this file sees
     fields: frozenset[str | int]  # the owners of the fields among them, and the ids of their files
+    files: Set[int]  # the ids of all files that define it
+    is_file: bool  # whether one of these is called so, too
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,6 @@ class NameCandidates:
         return [each for each in self.by_name.definitions if "(this " in each.signature]
 
 
-_NONE_AT_ALL = NameCandidates(Meaning())
-
-
 class CandidateFinder:
     """Finds candidates, and caches them for one answer, because thousands of uses share them."""
 
@@ -130,8 +129,10 @@ class CandidateFinder:
         """Return the candidates for the use of `name` at a place of a file."""
         is_include = at.scoping.includes_files and place.how == "import" and not place.receiver
         if is_include or place.receiver in at.scoping.primitives:
-            return _NONE_AT_ALL
+            return NameCandidates(Meaning())
         family = self._family_of(name, at)
+        if family.is_file and self._modules.is_file(name, at, place, family.files):
+            return NameCandidates(Meaning())
         fields = _fields_for(at, place) if family.fields else _ANY
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
         called = family.fields & {place.receiver, own} if fields is _CALLABLE else None
@@ -263,9 +264,9 @@ class CandidateFinder:
             found = self._graph.defined_for(at, name)
             local = by_key((each.at.id, each) for each in filter(is_file_local, found))
             shared = tuple(each for each in found if not is_file_local(each))
-            fields = [each for each in found if is_field(each)]
-            known = frozenset(at for each in fields for at in (each.owner, each.at.id))
-            self._families[key] = _Family(shared, local, known)
+            known = frozenset(at for d in found if is_field(d) for at in (d.owner, d.at.id))
+            files, is_file = {d.at.id for d in found}, any(name in d.at.modules for d in found)
+            self._families[key] = _Family(shared, local, known, files, is_file)
         return self._families[key]
 
     def _sorted_out(self, found: tuple[Defined, ...], is_bare: bool = False) -> NameCandidates:

@@ -12,6 +12,7 @@ from posixpath import commonprefix, join, normpath
 from typing import Any
 
 from memory_sidecar.code.directory import ChunkFile
+from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 
 STAR = "*"  # the name that an import of all names is recorded under
@@ -55,6 +56,20 @@ class ModuleFinder:
             )
             self._are_modules[at.id] = bool(self._graph.connection.execute(asked, (at.id,)).get)
         return self._are_modules[at.id]
+
+    def is_file(self, name: str, at: NamedFile, place: Place, defining: Collection[int]) -> bool:
+        """Whether `name` means a file at a place, and not what one of the files `defining` has.
+
+        In Python, where every name is imported, also at a place that uses what imports mean so.
+        """
+        if not at.scoping.file_import:
+            return False
+        places = [place] if place.how == "import" else []
+        is_bare = not place.receiver and place.how != "attribute"
+        if not places and at.scoping.names_all and is_bare and at.id not in defining:
+            places = self._graph.imports_in(at, name)
+        lines = (self._graph.code_at(at, each.line) for each in places)
+        return bool(places) and all(at.scoping.is_of_file(name, line) for line in lines)
 
     def modules_of(self, name: str, at: NamedFile) -> frozenset[str]:
         """Return the modules from which a file imports `name`, or that it imports as `name`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -47,13 +48,24 @@ class Scoping:
     imports_paths: bool = False  # or the path of a file, which may re-export what others define
     imports_tables: bool = False  # or the table of a file, under a name like that of the file
     includes_files: bool = False  # or copies a file, whose name then qualifies no other name
+    file_import: re.Pattern[str] | None = None  # of a line that imports a file, or `names` of it
     module_paths: bool = False  # files have inner modules, and a path needs no import
     untyped_objects: bool = False  # an object may have any function, under any name
     behind_modules: Collection[str] = ()  # uses that name what an inner module has behind it only
     unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # by use: kinds not meant
 
+    def is_of_file(self, name: str, line: str) -> bool:
+        """Whether what a line imports as `name` is a file, and not what the file defines."""
+        found = self.file_import.match(line) if self.file_import else None
+        return found is not None and not _names(found["names"] or "") & {name, "default"}
+
+
+def _names(text: str) -> set[str]:
+    return set(re.findall(r"[\w$]+", text))
+
 
 _DEFAULT = Scoping()
+_ANY_IMPORT = re.compile("(?P<names>)")
 _NO_FUNCTIONS = {"type": ("function", "method")}
 _C = Scoping(
     family="c",
@@ -76,6 +88,11 @@ _JAVASCRIPT = Scoping(
     dotted_constants=True,
     behind_enum=True,
     imports_paths=True,
+    # A default import is of what the file is about: `import load from './loader'`.
+    file_import=re.compile(
+        r"(?:(?:import|export)\b\s*(?:type\b\s*)?|(?:const|let|var)\b\s*)?"
+        r"""(?P<names>(?:\{.*|\*.*|[^{}]*)\}|\*[^"']*|)\s*(?:from\b|=\s*require\()?\s*["']"""
+    ),
     untyped_objects=True,
 )
 _JAVA = Scoping(
@@ -94,7 +111,7 @@ _JAVA = Scoping(
     unmeant=_NO_FUNCTIONS,
 )
 _SCOPINGS = {
-    "bash": Scoping(shares_all=True),
+    "bash": Scoping(shares_all=True, file_import=_ANY_IMPORT),
     "c": _C,
     "cpp": replace(_C, dotted_fields=False),
     "csharp": Scoping(
@@ -151,6 +168,7 @@ _SCOPINGS = {
         tells_members=True,
         names_all=True,
         class_bodies=True,
+        file_import=re.compile(r"import\b|from\b.*?\bimport\b(?!\s*\*)(?P<names>.*)"),
         whole_classes=True,
     ),
     "ruby": Scoping(
@@ -158,6 +176,7 @@ _SCOPINGS = {
         implicit_self=True,
         inherits_bare=True,
         doubts_members=True,
+        file_import=_ANY_IMPORT,
         shares_folder=True,
         shares_all=True,
     ),

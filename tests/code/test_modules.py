@@ -122,3 +122,55 @@ SCRIPT = {
 def test_a_name_that_a_file_does_not_import_is_no_export_of_another(tmp_path, definition, uses):
     write_tree(tmp_path / "shop", SCRIPT)
     assert told_in(tmp_path / "shop")("refs", definition) == uses
+
+
+NAMESAKES = {
+    "load.ts": "export interface Row {}\nexport default function load() {}\n",
+    "use.ts": (
+        "import type { Row } from './load'\nimport './load'\nexport * from './load'\n"
+        "import {\n  load as again,\n} from './load'\nimport { load, Row as Line } from './load'\n"
+        "import it from './load'\nexport { default as that } from './load'\nload()\n"
+    ),
+    "use.js": "const { Row } = require('./load')\nconst { load } = require('./load')\nload()\n",
+    "rates.py": "class Rate: ...\n\n\ndef rates(): ...\n",
+    "use.py": "from rates import Rate\nimport rates\n\nrates.Rate()\n",
+    "star.py": "from rates import *\n\nrates()\n",
+    "named.py": "from .rates import Rate, rates\n\nrates()\n",
+    "own.py": "from rates import Rate\n\n\ndef rates(): ...\n\n\nrates()\n",
+    "pack.sh": "pack() {\n  true\n}\n",
+    "use.sh": "source pack.sh\npack\n",
+}
+
+
+@pytest.fixture(scope="module")
+def told_of_namesakes(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("namesakes")
+    write_tree(root, NAMESAKES)
+    return told_in(root)
+
+
+@pytest.mark.parametrize(
+    ("definition", "uses"),
+    [
+        (
+            "load.ts:2",
+            [f"{at} exact" for at in ("use.js:2", "use.js:3")]
+            + [f"use.ts:{line} exact" for line in (5, 7, 8, 9, 10)],
+        ),
+        ("load.ts:1", ["use.js:1 exact", "use.ts:1 exact", "use.ts:7 exact"]),
+        (
+            "rates.py:4",
+            [f"{at} exact" for at in ("named.py:1", "named.py:3", "star.py:1", "star.py:3")],
+        ),
+        ("own.py:4", ["own.py:7 exact"]),
+        ("pack.sh:1", ["use.sh:2 exact"]),
+    ],
+)
+def test_an_import_of_a_file_is_no_use_of_what_is_called_like_it(
+    told_of_namesakes, definition, uses
+):
+    assert told_of_namesakes("refs", definition) == uses
+
+
+def test_an_import_of_a_file_still_leads_to_it(told_of_namesakes):
+    assert "use.ts:1" in {each.partition(" ")[0] for each in told_of_namesakes("impact", "load.ts")}
