@@ -149,17 +149,16 @@ class KnowledgeDirectory:
 
     def known_category(self, category: str) -> str:
         """Return `category` with each part named as the existing folder of equal `folded` name."""
-        known = ""
-        for part in filter(None, category.split("/")):
-            folders: list[str] = []
-            with suppress(OSError):
-                folders = sorted(
-                    each.name for each in (self.root / known).iterdir() if each.is_dir()
-                )
-            called = {folded(name): name for name in folders}
-            name = part if part in folders else called.get(folded(part), part)
-            known = f"{known}/{name}" if known else name
-        return known
+        parts = list(filter(None, category.split("/")))
+        for at, part in enumerate(parts):
+            try:
+                within = self.root.joinpath(*parts[:at]).iterdir()
+                folders = sorted(each.name for each in within if each.is_dir())
+            except OSError:
+                break  # nor is there one for any part below
+            if part not in folders:
+                parts[at] = {folded(name): name for name in folders}.get(folded(part), part)
+        return "/".join(parts)
 
     def twin_of(self, path: str, *, besides: str) -> str:
         """Return a path other than `besides` that differs from `path` in case alone, "" if none.
