@@ -37,7 +37,7 @@ def source() -> None:
 @click.option("--name", help="Its name; by default that of the folder.")
 @exclude_option
 @branch_option
-@click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
+@click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see above.")
 @force_option
 @with_call
 def add(
