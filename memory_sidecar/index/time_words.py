@@ -71,9 +71,9 @@ TIME = re.compile(
       |this\ {_DAYTIME}|other\ day)
     | (?P<ago>{_COUNT})(?:(?:\ ?-\ ?|\ or\ |\ to\ )(?P<ago_to>{_COUNT}))?
       \ (?P<ago_unit>{_UNIT}|{_WEEKDAY})s?(?P<ago_more>\ or\ (?:two|so))?\ ago
-    | (?:last|past)\ (?P<back>{_COUNT})\ (?P<back_unit>{_UNIT})s?
+    | (?:last|past)\ (?P<back>{_COUNT})\ (?P<back_unit>{_UNIT})s?(?!\ of\ the\b)
     | (?P<unit_part>{_PART})?(?P<which>last|previous|past|this)
-      \ (?P<unit>hour|week|month|quarter|year)
+      \ (?P<unit>hour|week|month|quarter|year)(?!\ of\ the\b)
     | (?P<before_last>week|weekend|{_WEEKDAY})\ before\ last
     | (?P<which_weekend>(?:last|this|past)\ )?(?P<weekend>weekend)
     | (?P<last>(?:last|previous|past|this)\ )?(?P<weekday>{_WEEKDAY})(?:\ (?P<daytime>{_DAYTIME}))?
@@ -89,6 +89,7 @@ _PAST = re.compile(
     r"|(?:have|has) (?:i|it|he|she|they|the|we|you))\b",
     re.IGNORECASE,
 )
+_NO_TIME_AFTER = (" begins ", " starts ", " ends ", " expires ", " due ", " like ")
 _END = re.compile(r"'s|\s*(?:$|[?.!,;])")
 _PRESENT = re.compile(r"how (?:do|does|is|are|can|should|to)\b", re.IGNORECASE)
 
@@ -98,6 +99,8 @@ Times = tuple[datetime, datetime]  # from, to (exclusive), in the local zone
 def times_in(text: str, now: datetime) -> Iterator[tuple[re.Match[str], Times]]:
     """Yield each time in `text` with its place; "since" and the like are left to the caller."""
     for found in TIME.finditer(text):
+        if text[: found.start()].lower().endswith(_NO_TIME_AFTER):
+            continue
         if (times := time_at(found, text, now)) is not None:
             yield found, times
 
@@ -129,8 +132,8 @@ def _dated(
         return _months(*map(int, has["iso"].split("-")))
     if name := has["month"]:
         is_named = has["month_part"] or has["which_month"] or has["month_year"] or in_it
-        is_meant = is_past and has["relation"] in ("of", "for") and found["month"] not in _VERBS
-        if is_named or is_meant:
+        is_meant = has["relation"] in ("of", "for") or (has["the"] and len(name) > 3)
+        if is_named or (is_meant and is_past and found["month"] not in _VERBS):
             month, which = _month(name), has["which_month"]
             times = _latest(has["month_year"], which, now, lambda year: _months(year, month))
             return _part_of(times, has["month_part"])

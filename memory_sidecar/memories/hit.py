@@ -139,7 +139,7 @@ def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[Ra
         keys = _newer_first(judged, keys)
     better = list(hits)
     for place, hit in zip(chosen, reorder(judged, keys), strict=True):
-        better[place] = hit
+        better[place] = replace(hit, weak_below=hits[place].weak_below)
     return better
 
 

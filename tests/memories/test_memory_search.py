@@ -287,7 +287,8 @@ def ranked(hits):
 def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folder):
     for name, text in PAGES.items():
         write_memory(folder, f"{name}.md", text)
-    hits = ranked(search("payment queue cart price"))
+    first, *others = ranked(search("payment queue cart price"))
+    hits = [first, *(replace(hit, weak_below=1.0) for hit in others)]
     last = hits[-1]
     better = rerank(
         "payment queue cart price",
@@ -296,6 +297,7 @@ def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folde
     )
     assert better[0].memory == last.memory
     assert [hit.score for hit in better] == [hit.score for hit in hits]
+    assert [hit.is_weak for hit in better] == [hit.is_weak for hit in hits]
     assert better[0].explanation.boosts["reranked"] == round(hits[0].score - last.score, 6)
     indifferent = rerank("x", hits, lambda question, texts: [1.0] * len(texts))
     indifferent_paths = [hit.memory.path for hit in indifferent]
