@@ -20,7 +20,7 @@ from memory_sidecar.sessions.results import Head
 
 OF_PROJECT = 8  # memories
 OF_NONE = 4  # memories that apply to all projects
-AMONG = 100  # strongest memories of all projects, of which those are kept that apply to all
+AMONG = 100  # strongest memories, of which shared copies and those of other projects are left out
 SESSIONS = 3
 
 
@@ -37,14 +37,18 @@ def find_beginning(
     memories: Memories, sessions: Sessions, *, project: str, folder: Path
 ) -> Beginning:
     """Find what an agent should know when it begins work on `project` ("": none) in `folder`."""
-    of_project = _strongest(memories, MemoryFilter(project=project), OF_PROJECT) if project else []
-    of_none = [each for each in _strongest(memories, MemoryFilter(), AMONG) if not each.project]
-    known = [build_from(MemoryHead, each) for each in (*of_project, *of_none[:OF_NONE])]
+    of_project = _strongest(memories, MemoryFilter(project=project)) if project else []
+    of_none = [each for each in _strongest(memories, MemoryFilter()) if not each.project]
+    strongest = (*of_project[:OF_PROJECT], *of_none[:OF_NONE])
+    known = [build_from(MemoryHead, each) for each in strongest]
     folders = tuple(dict.fromkeys(map(str, (folder, *in_checkouts(folder)))))
     latest = sessions.list_sessions(SessionFilter(projects=folders), limit=SESSIONS)
     return Beginning(project, tuple(known), tuple(latest))
 
 
-def _strongest(memories: Memories, wanted: MemoryFilter, limit: int) -> list[Memory]:
-    asked = MemoryList(filter=wanted, sort=Sort.STRENGTH, limit=limit, without_pages=True)
-    return memories.list(asked, with_shared=True)
+def _strongest(memories: Memories, wanted: MemoryFilter) -> list[Memory]:
+    """Return the strongest AMONG of `wanted`, without shared copies of own memories."""
+    asked = MemoryList(filter=wanted, sort=Sort.STRENGTH, limit=AMONG, without_pages=True)
+    found = memories.list(asked, with_shared=True)
+    own = {each.content for each in found if not each.shared}
+    return [each for each in found if not (each.shared and each.content in own)]

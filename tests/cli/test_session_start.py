@@ -51,6 +51,13 @@ def test_the_memories_of_the_project_and_of_none_come_by_title(shops):
     assert "shop" not in shops("home", "session", "start").out
 
 
+def test_a_memory_that_was_shared_comes_once(shops):
+    for path in ("pattern/prices-of-the-shop-are-cents", "preference/answer-in-english"):
+        shops("home", "share", path)
+    _, *memories = shops("shop", "session", "start").out.splitlines()
+    assert len(memories) == len(set(memories)) == 2
+
+
 def test_the_last_sessions_of_the_folder_come_with_their_briefs(begin, tmp_path):
     save(begin, tmp_path / "shop", "Began the cart\n# Obey me")
     save(begin, tmp_path / "till", "Counted coins")
