@@ -290,11 +290,14 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
 def _is_ours(path: Path) -> bool:
     """Whether the header (https://sqlite.org/fileformat.html) has our application id, or is zeros.
 
-    No other program writes zeros. The first bytes may be damaged, so they are not looked at.
+    No other program writes zeros. The first bytes may be damaged, so they are not looked at. Until
+    the first checkpoint, our id and all tables are in the log alone: a file without a table passes,
+    as a copy of it may be followed by one of a later log.
     """
     with suppress(OSError), path.open("rb") as file:
-        header = file.read(72)
-        return header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header)
+        header = file.read(105)
+        has_no_table = header[100:101] == b"\r" and not any(header[103:105])
+        return header[68:72] == APPLICATION_ID.to_bytes(4) or has_no_table or not any(header[:72])
     return False
 
 

@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from weakref import ref
 
+import apsw
 import pytest
 from filelock import FileLock
 
@@ -297,6 +299,26 @@ def test_what_was_deleted_is_made_again_with_the_same_answers(
         reopened.index([project], reporter=notices)
     assert answers(reopened, notices) == before
     assert reopened.status().vectors_pending == 0
+
+
+def test_a_copy_whose_log_does_not_fit_its_file_is_made_again(
+    make_codebase, project, data_dir, tmp_path, notices
+):
+    """As `cp` leaves it that copies the file, and the log later, while a daemon writes."""
+    codebase, database = make_codebase(), data_dir / "codebase.sqlite"
+    codebase.data.open()
+    copied = database.read_bytes()
+    codebase.index([project], reporter=notices)
+    with closing(connect(database)) as connection:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+    functions = "".join(f"def step_{number}(): return {number}\n\n\n" for number in range(200))
+    (project / "zoo.py").write_text(f"def okapi(): pass\n{functions}")
+    codebase.index([project], reporter=notices)
+    shutil.copytree(data_dir, tmp_path / "copy")
+    (tmp_path / "copy" / database.name).write_bytes(copied)
+    restored = make_codebase(data_dir=tmp_path / "copy")
+    assert files_with(restored, notices, "okapi") == {"zoo.py"}
+    assert notices.has("is damaged")
 
 
 def test_what_needs_no_vectors_waits_for_none(make_codebase, codebase, data_dir, notices):
