@@ -22,8 +22,11 @@ _BUSY = re.compile(
 )
 """In messages of a server that refuses connections for a while; libpq gives no code for them."""
 
-_TLS = re.compile("server does not support SSL|certificate")
-"""In messages of libpq about TLS: trying again would not help."""
+_FOR_GOOD = re.compile(
+    "server does not support SSL|certificate|private key file|weak sslmode|could not match"
+    '|invalid (?:[a-z_"]+ value|port number)|definition of service'
+)
+"""In messages of libpq about TLS and the address: trying again would not help."""
 
 T = TypeVar("T")
 
@@ -64,13 +67,19 @@ def message_of(error: psycopg.Error) -> str:
         return message
     advice = ("\t", "password retrieved from file")
     lines = [line for line in str(error).strip().split("\n") if not line.startswith(advice)]
-    return lines[-1].rpartition("FATAL:")[2].rpartition(" failed: ")[2].strip()
+    return (
+        lines[-1]
+        .rpartition("FATAL:")[2]
+        .rpartition(" failed: ")[2]
+        .removeprefix("connection is bad: ")
+        .strip()
+    )
 
 
 def is_refusal(error: psycopg.Error) -> bool:
-    """Whether the server refused the login for good, or lacks the TLS that is asked for."""
+    """Whether the server refused the login for good, or nothing can be reached as is asked for."""
     message = str(error)
-    return bool(_TLS.search(message)) or (
+    return bool(_FOR_GOOD.search(message)) or (
         "FATAL:" in message and not (error.sqlstate or _BUSY.search(message))
     )
 

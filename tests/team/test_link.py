@@ -125,6 +125,28 @@ def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to)
     assert not link.is_unreachable
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("host=127.0.0.1 sslmode=sometimes", "invalid sslmode value"),
+        ("host=127.0.0.1 ssl_min_protocol_version=9", 'invalid "ssl_min_protocol_version" value'),
+        ("host=127.0.0.1 sslmode=require sslrootcert=system", "weak sslmode"),
+        ("host=127.0.0.1 port=99999", "invalid port number"),
+        ("host=127.0.0.1 port=none", "invalid integer value"),
+        ("host=127.0.0.1,127.0.0.1 port=1,2,3", "could not match 3 port numbers"),
+        ("service=nowhere", "definition of service"),
+    ],
+)
+def test_an_address_that_reaches_nothing_is_refused_and_not_said_to_be_away(
+    text, told, link_to, monkeypatch
+):
+    monkeypatch.setenv("PGSSLMODE", "disable")  # as a service sets it for the process
+    link = link_to(text)
+    with pytest.raises(DatabaseRefused, match=f"refused: {told}"):
+        link.delay_ms()
+    assert not link.is_unreachable
+
+
 @pytest.mark.parametrize(("mode", "told"), [("", "no TLS|not support SSL"), ("disable", "answer")])
 def test_a_service_is_spoken_to_by_tls_unless_its_file_says_otherwise(
     mode, told, link_to, monkeypatch, tmp_path
