@@ -16,11 +16,14 @@ import pytest
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
+from tests.conftest import hashing_services, write_project
 from tests.e2e.home import Home
 from tests.mcp.host import Host
 
 if sys.platform == "win32":
     collect_ignore_glob = ["*"]  # Unix sockets and signals
+
+USUAL = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
 
 
 @contextmanager
@@ -85,5 +88,14 @@ def caller(services: Services, project: Path, newcomer: Caller) -> Caller:
 @pytest.fixture
 def newcomer(services: Services, tmp_path: Path) -> Caller:
     """Somebody for whom nothing was ever indexed or stored."""
-    usual = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
-    return Caller(services, tmp_path, "alice", usual, is_structured=True)
+    return Caller(services, tmp_path, "alice", USUAL, is_structured=True)
+
+
+@pytest.fixture(scope="module")
+def onlooker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """As `caller`, but one for all tests of a module that change nothing."""
+    folder = tmp_path_factory.mktemp("read")
+    project = write_project(folder / "project")
+    with hashing_services(folder / "data") as services:
+        services.codebase().index([project], reporter=Silent())
+        yield Caller(services, project / "shop", "alice", USUAL, is_structured=True)

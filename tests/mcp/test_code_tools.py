@@ -28,23 +28,23 @@ def outside(tmp_path: Path) -> Path:
     return file
 
 
-def test_search_gives_path_lines_and_code(caller):
-    first = given(caller, "search_code", query="add_item")["hits"][0]
+def test_search_gives_path_lines_and_code(onlooker):
+    first = given(onlooker, "search_code", query="add_item")["hits"][0]
     assert (first["filename"], first["source"]) == ("shop/cart.py", "project")
     assert "def add_item" in first["code"]
     assert first["uri"] == "source://project/shop/cart.py"
 
 
-def test_text_alone_is_enough_to_open_the_place(caller):
-    shown = text_of(call(caller, "search_code", query="add_item"))
+def test_text_alone_is_enough_to_open_the_place(onlooker):
+    shown = text_of(call(onlooker, "search_code", query="add_item"))
     assert shown.startswith("shop/cart.py:")
     assert "def add_item" in shown
 
 
-def test_code_that_matches_weakly_is_marked_in_text_too(caller):
-    found = given(caller, "search_code", query="zymurgy of harpsichords")["hits"]
+def test_code_that_matches_weakly_is_marked_in_text_too(onlooker):
+    found = given(onlooker, "search_code", query="zymurgy of harpsichords")["hits"]
     assert [each["is_weak"] for each in found] == [True] * len(found)
-    shown = text_of(call(caller, "search_code", query="zymurgy of harpsichords"))
+    shown = text_of(call(onlooker, "search_code", query="zymurgy of harpsichords"))
     assert shown.count("  weak match") == len(found) > 0
 
 
@@ -70,11 +70,11 @@ def test_search_keeps_to_the_source_that_the_client_works_in(caller, tmp_path):
     )
 
 
-def test_cursor_leads_through_all_hits_once(caller):
-    whole = given(caller, "search_code", query="price cart order", top_k=6)["hits"]
+def test_cursor_leads_through_all_hits_once(onlooker):
+    whole = given(onlooker, "search_code", query="price cart order", top_k=6)["hits"]
     paged, cursor = [], ""
     for _ in range(3):
-        page = given(caller, "search_code", query="price cart order", top_k=2, cursor=cursor)
+        page = given(onlooker, "search_code", query="price cart order", top_k=2, cursor=cursor)
         paged += page["hits"]
         cursor = page["next_cursor"]
     assert paged == whole
@@ -95,12 +95,12 @@ def test_cursor_leads_through_more_than_a_search_looks_at_once(caller, project):
     assert (len(set(parts)), len(seen)) == (180, len(set(seen)))
 
 
-def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller):
-    whole = given(caller, "search_code", query="price cart order", top_k=4)["hits"]
-    small = given(caller, "search_code", query="price cart order", top_k=4, max_tokens=1)
+def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(onlooker):
+    whole = given(onlooker, "search_code", query="price cart order", top_k=4)["hits"]
+    small = given(onlooker, "search_code", query="price cart order", top_k=4, max_tokens=1)
     assert [hit["uri"] for hit in small["hits"]] == [whole[0]["uri"]]
     more = given(
-        caller, "search_code", query="price cart order", top_k=1, cursor=small["next_cursor"]
+        onlooker, "search_code", query="price cart order", top_k=1, cursor=small["next_cursor"]
     )
     assert more["hits"] == whole[1:2]
 
@@ -144,9 +144,9 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-def test_wrong_arguments_are_named(caller):
+def test_wrong_arguments_are_named(onlooker):
     for arguments, said in WRONG:
-        told = refused(caller, "search_code", **arguments)
+        told = refused(onlooker, "search_code", **arguments)
         assert told.startswith("usage: ")
         assert said in told
 
@@ -202,8 +202,8 @@ def test_what_is_no_whole_number_is_refused(number):
         TOOLS["search_code"].parse_arguments({"query": "x", "top_k": number})
 
 
-def test_null_means_left_out(caller):
-    assert given(caller, "search_code", query="add_item", source=None, top_k=None)["hits"]
+def test_null_means_left_out(onlooker):
+    assert given(onlooker, "search_code", query="add_item", source=None, top_k=None)["hits"]
 
 
 def test_without_an_index_the_tool_that_makes_one_is_named(newcomer):
@@ -216,8 +216,8 @@ def test_without_an_index_the_tool_that_makes_one_is_named(newcomer):
         assert told == f"no_index: {newcomer.cwd} is not indexed — index_project indexes it"
 
 
-def test_outside_of_all_sources_what_is_indexed_is_named(caller, tmp_path):
-    elsewhere = replace(caller, cwd=tmp_path)
+def test_outside_of_all_sources_what_is_indexed_is_named(onlooker, tmp_path):
+    elsewhere = replace(onlooker, cwd=tmp_path)
     told = refused(elsewhere, "search_code", query="add_item")
     assert told.startswith(f"no_index: {tmp_path} is not indexed — index_project indexes it; ")
     assert told.endswith('source "*" searches what is indexed: project')
@@ -375,14 +375,14 @@ def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller, proj
 
 
 @pytest.mark.parametrize("path", ["a" * 300, "shop/" + "ü" * 300, "a/" * 2040 + "a"])
-def test_a_path_too_long_for_a_file_is_not_there(caller, path):
-    assert refused(caller, "read_file", path=path).startswith("not_found: ")
+def test_a_path_too_long_for_a_file_is_not_there(onlooker, path):
+    assert refused(onlooker, "read_file", path=path).startswith("not_found: ")
     for tool in ("get_memory", "remove_memory"):
-        assert "not_found: " in refused(caller, tool, path=path)
+        assert "not_found: " in refused(onlooker, tool, path=path)
 
 
-def test_a_path_that_can_be_none_is_refused(caller):
-    assert refused(caller, "index_project", path="a\0b").startswith("path_refused: ")
+def test_a_path_that_can_be_none_is_refused(onlooker):
+    assert refused(onlooker, "index_project", path="a\0b").startswith("path_refused: ")
 
 
 PATTERNS = (
@@ -417,15 +417,15 @@ def test_an_absolute_pattern_leads_to_the_source_it_lies_in(caller, tmp_path):
     assert kept["hits"] == []
 
 
-def test_patterns_that_leave_nothing_are_pointed_at(caller):
-    told = given(caller, "search_code", query="add_item", paths=["shpo/**"])
+def test_patterns_that_leave_nothing_are_pointed_at(onlooker):
+    told = given(onlooker, "search_code", query="add_item", paths=["shpo/**"])
     pointed = "no indexed file is shpo/**: the nearest is shop/"
     assert (told["hits"], told["notices"][-1]) == ([], pointed)
 
 
-def test_of_many_patterns_that_leave_nothing_only_some_are_repeated(caller):
+def test_of_many_patterns_that_leave_nothing_only_some_are_repeated(onlooker):
     paths = [f"shpo/part_{number}/cart.py" for number in range(500)]
-    text = text_of(call(caller, "search_code", query="add_item", paths=paths))
+    text = text_of(call(onlooker, "search_code", query="add_item", paths=paths))
     assert text.startswith("note: no indexed file is shpo/part_0/cart.py")
     assert len(text) < 1000
 
@@ -520,8 +520,8 @@ def test_a_key_of_which_a_part_is_asked_for_is_masked(caller, project):
     assert "do not write these lines back" in text_of(remembered)
 
 
-def test_sources_are_listed_with_their_freshness(caller):
-    (source,) = given(caller, "list_sources")["sources"]
+def test_sources_are_listed_with_their_freshness(onlooker):
+    (source,) = given(onlooker, "list_sources")["sources"]
     assert (source["name"], source["is_yours"]) == ("project", True)
     assert source["files"] > 5
     assert source["state"].startswith("scanned ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,42 +18,51 @@ PAYMENT = "shop/payment.py"
 TILL = "from shop.payment import charge_card\n\n\ndef ring(card):\n    charge_card(card, 1)\n"
 
 
-@pytest.fixture
-def reader(caller: Caller, project: Path) -> Caller:
+def with_till(caller: Caller) -> Caller:
     """Somebody who is offered the tools about names, in a project where one file uses another."""
-    (project / "shop" / "till.py").write_text(TILL)
-    caller.codebase.index([project], reporter=Silent())
+    (caller.cwd / "till.py").write_text(TILL)
+    caller.codebase.index([caller.cwd.parent], reporter=Silent())
     return replace(caller, toolsets=frozenset({Toolset.NAMES}))
 
 
-def test_they_are_offered_to_who_asks_for_them_alone(newcomer, reader):
+@pytest.fixture
+def reader(caller: Caller) -> Caller:
+    return with_till(caller)
+
+
+@pytest.fixture(scope="module")
+def onlooker(onlooker: Caller) -> Caller:
+    return with_till(onlooker)
+
+
+def test_they_are_offered_to_who_asks_for_them_alone(newcomer, onlooker):
     assert set(listed(newcomer)) == NAMES
     offered = {"def", "refs", "callers", "callees", "impact", "outline", "map", "grep", "related"}
     offered.add("status")
-    assert set(listed(reader)) == offered
-    assert set(listed(replace(reader, is_read_only=True))) == offered
+    assert set(listed(onlooker)) == offered
+    assert set(listed(replace(onlooker, is_read_only=True))) == offered
 
 
-def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are(reader):
-    told = asked(reader, lambda client: client.call_tool("find", {}))
+def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are(onlooker):
+    told = asked(onlooker, lambda client: client.call_tool("find", {}))
     assert "no tool 'find'" in told
     assert told.endswith("callees, impact, outline, map, grep, related, status")
 
 
-def test_a_name_is_followed_to_its_places(reader):
-    (found,) = given(reader, "def", name="charge_card")["definitions"]
+def test_a_name_is_followed_to_its_places(onlooker):
+    (found,) = given(onlooker, "def", name="charge_card")["definitions"]
     assert (found["filename"], found["confidence"]) == ("shop/payment.py", "exact")
-    places = given(reader, "refs", name="shop/payment.py:2")["references"]
+    places = given(onlooker, "refs", name="shop/payment.py:2")["references"]
     assert [(each["start_line"], each["how"]) for each in places] == [(1, "import"), (5, "call")]
-    (call,) = given(reader, "callers", name="charge_card", depth=2)["references"]
+    (call,) = given(onlooker, "callers", name="charge_card", depth=2)["references"]
     assert call["enclosing"] == "ring"
-    (callee,) = given(reader, "callees", name="ring")["definitions"]
+    (callee,) = given(onlooker, "callees", name="ring")["definitions"]
     assert callee["name"] == "charge_card"
-    outlined = given(reader, "outline", path="shop/till.py")["definitions"]
+    outlined = given(onlooker, "outline", path="shop/till.py")["definitions"]
     assert [each["name"] for each in outlined] == ["ring"]
     for around in ({}, {"around": "shop/till.py"}):
         assert "charge_card" in [
-            each["name"] for each in given(reader, "map", **around)["definitions"]
+            each["name"] for each in given(onlooker, "map", **around)["definitions"]
         ]
 
 
@@ -88,10 +96,10 @@ def test_a_change_tells_nothing_of_files_that_are_not_indexed(reader, project, t
         assert [each.count(f"nothing is indexed of b/{path}") for each in told] == [1]
 
 
-def test_what_is_no_change_is_refused(reader):
-    assert "no change is named" in refused(reader, "impact")
-    assert "no unified diff" in refused(reader, "impact", diff="--- a/x.py")
-    told = text_of(call(reader, "impact", files=["gone.py"]))
+def test_what_is_no_change_is_refused(onlooker):
+    assert "no change is named" in refused(onlooker, "impact")
+    assert "no unified diff" in refused(onlooker, "impact", diff="--- a/x.py")
+    told = text_of(call(onlooker, "impact", files=["gone.py"]))
     assert "no definition is known in gone.py" in told
 
 
@@ -132,21 +140,21 @@ def test_a_file_of_another_project_is_asked_about_in_that_project(reader, tmp_pa
     assert entry["name"] == "shine"
 
 
-def test_a_map_with_room_for_nothing_is_no_empty_text(reader):
-    told = text_of(call(reader, "map", max_tokens=1))
+def test_a_map_with_room_for_nothing_is_no_empty_text(onlooker):
+    told = text_of(call(onlooker, "map", max_tokens=1))
     assert told.startswith("nothing found that has room")
     assert told.endswith("or that another file uses")  # where there is room enough, that is why
 
 
-def test_where_more_was_found_than_is_given_it_is_told(reader):
-    some = given(reader, "refs", name="charge_card", top_k=1)
+def test_where_more_was_found_than_is_given_it_is_told(onlooker):
+    some = given(onlooker, "refs", name="charge_card", top_k=1)
     assert (len(some["references"]), some["more"]) == (1, 1)
-    assert given(reader, "refs", name="charge_card")["more"] == 0
+    assert given(onlooker, "refs", name="charge_card")["more"] == 0
 
 
-def test_no_larger_answer_is_promised_than_can_be_asked_for(reader, monkeypatch):
+def test_no_larger_answer_is_promised_than_can_be_asked_for(onlooker, monkeypatch):
     def last_line() -> str:
-        told = text_of(call(reader, "refs", name="charge_card", top_k=1))
+        told = text_of(call(onlooker, "refs", name="charge_card", top_k=1))
         return told.splitlines()[-1]
 
     assert last_line() == "1 more: a larger top_k gives them"
@@ -154,19 +162,19 @@ def test_no_larger_answer_is_promised_than_can_be_asked_for(reader, monkeypatch)
     assert last_line() == "1 more: paths leave some out"
 
 
-def test_no_tool_is_named_that_is_not_offered(reader, tmp_path):
+def test_no_tool_is_named_that_is_not_offered(onlooker, tmp_path):
     for told in (
-        refused(reader, "outline", path="nothing.py"),
-        refused(reader, "outline", path="shop"),
-        refused(replace(reader, cwd=tmp_path), "callees", name="ring"),
+        refused(onlooker, "outline", path="nothing.py"),
+        refused(onlooker, "outline", path="shop"),
+        refused(replace(onlooker, cwd=tmp_path), "callees", name="ring"),
     ):
         assert not [name for name in NAMES if name in told and "_" in name]
 
 
-def test_what_is_not_there_is_told(reader):
-    assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
-    assert "no definition is known" in refused(reader, "outline", path="../outside.py")
-    assert "no definition is known" in refused(reader, "refs", name="/etc/passwd:1")
+def test_what_is_not_there_is_told(onlooker):
+    assert "defines nothing_like_it" in refused(onlooker, "def", name="nothing_like_it")
+    assert "no definition is known" in refused(onlooker, "outline", path="../outside.py")
+    assert "no definition is known" in refused(onlooker, "refs", name="/etc/passwd:1")
 
 
 def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, project):
@@ -186,15 +194,15 @@ def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, p
             assert said.endswith(told)
 
 
-def test_a_map_is_for_a_file_or_a_question(reader):
+def test_a_map_is_for_a_file_or_a_question(onlooker):
     for around in ("till.py", "how is a card charged"):
-        shown = given(reader, "map", around=around)["definitions"]
+        shown = given(onlooker, "map", around=around)["definitions"]
         assert "charge_card" in [each["name"] for each in shown]
-    assert "there is shop/till.py" in refused(reader, "map", around="desk/till.py")
+    assert "there is shop/till.py" in refused(onlooker, "map", around="desk/till.py")
 
 
-def test_an_outline_names_its_file_once(reader):
-    told = text_of(call(reader, "outline", path="shop/cart.py"))
+def test_an_outline_names_its_file_once(onlooker):
+    told = text_of(call(onlooker, "outline", path="shop/cart.py"))
     assert told.count("shop/cart.py") == 1
     assert "\n    2-9  class Cart\n    5-6    def add_item" in told
 
