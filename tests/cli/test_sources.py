@@ -217,22 +217,21 @@ def test_a_source_inside_of_a_new_one_that_has_its_files_too_is_named(serve, tmp
     assert "lies in" not in serve("index", tmp_path / "mono", "--wait", "keyword").err
 
 
-@pytest.mark.parametrize(
-    ("path", "fate", "reason"),
-    [
-        ("shop/cart.py", "indexed", ""),
-        ("logo.png", "skipped", "binary"),
-        ("shop", "folder", "3 indexed"),
-        ("nowhere.py", "absent", "no such file"),
-        ("..", "outside", "no source"),
-        ("bin/tool.py", "ignored", "bin/ (built in)"),
-        ("game/player.gd", "ignored", "*.gd ("),
-        ("web/retry.ts", "ignored", "/.sidecarignore:2)"),
-        ("docs/late.md", "waiting", "not scanned"),
-        ("private/a.py", "ignored", "private/ (the setting excludes)"),
-    ],
+WHY = (
+    ("shop/cart.py", "indexed", ""),
+    ("logo.png", "skipped", "binary"),
+    ("shop", "folder", "3 indexed"),
+    ("nowhere.py", "absent", "no such file"),
+    ("..", "outside", "no source"),
+    ("bin/tool.py", "ignored", "bin/ (built in)"),
+    ("game/player.gd", "ignored", "*.gd ("),
+    ("web/retry.ts", "ignored", "/.sidecarignore:2)"),
+    ("docs/late.md", "waiting", "not scanned"),
+    ("private/a.py", "ignored", "private/ (the setting excludes)"),
 )
-def test_why(served, project, path, fate, reason):
+
+
+def test_why(served, project):
     (project / "bin").mkdir()
     (project / "bin" / "tool.py").write_text("x = 1\n")
     (project / "docs" / "late.md").write_text("# Late\n")
@@ -241,12 +240,13 @@ def test_why(served, project, path, fate, reason):
     (project / "memory-sidecar.toml").write_text("excludes = ['private/']\n")
     (project / "game" / ".gitignore").write_text("# scripts\n*.gd\n")
     (project / ".sidecarignore").write_text("# all of it\nweb/\n")
-    told = served("why", project / path, "--json").json
-    assert told["fate"] == fate
-    assert reason in told["reason"]
-    if fate == "ignored" and told["rule"]["line"]:
-        assert Path(told["rule"]["file"]).is_relative_to(project)
-        assert told["rule"]["line"] == 2
+    for path, fate, reason in WHY:
+        told = served("why", project / path, "--json").json
+        assert told["fate"] == fate, path
+        assert reason in told["reason"], path
+        if fate == "ignored" and told["rule"]["line"]:
+            assert Path(told["rule"]["file"]).is_relative_to(project), path
+            assert told["rule"]["line"] == 2, path
 
 
 def test_a_file_in_an_encoding_of_its_language_is_found_by_its_words(served, project):
