@@ -39,13 +39,7 @@ from memory_sidecar.core.paths import SHARED, DataDir, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.embedding.embedder import (
-    Embedder,
-    Floats,
-    OnDemand,
-    OnnxModel,
-    Reranker,
-)
+from memory_sidecar.embedding.embedder import Embedder, OnDemand, Reranker
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
@@ -222,23 +216,9 @@ def load_once(kind: type[OnDemand[Any]]) -> None:
             return load(model)
         if files not in loaded:
             loaded[files] = load(model)
-            if isinstance(loaded[files], OnnxModel):
-                loaded[files].run = run_once(loaded[files].run)
         return loaded[files]
 
     kind._load = kept  # type: ignore[assignment, method-assign]
-
-
-def run_once(run: Callable[..., Floats]) -> Callable[..., Floats]:
-    """Have a model run once for a text, which many tests store or ask: it gives the same bits."""
-
-    @lru_cache(10_000)
-    def kept(*texts: str) -> Floats:
-        first: Floats = run(*texts)[:, :1].copy()  # all that is read, of up to 800 KB
-        first.flags.writeable = False
-        return first
-
-    return kept
 
 
 for model in (StaticEmbedder, Embedder, Reranker):
