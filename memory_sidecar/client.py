@@ -19,6 +19,7 @@ from memory_sidecar.core.projects import (
     is_set,
     move_leading_options_last,
     settle_folders,
+    split_command,
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, columns, end, reach, rows, write_text
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED, ProtocolError
@@ -73,8 +74,7 @@ def run() -> int:
 def _main(arguments: list[str]) -> int:
     if arguments[:1] == [MCP_OPTION]:
         arguments = [MCP_COMMAND, *arguments[1:]]
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    command = next((word for word in options if not word.startswith("-")), "")
+    options, command = split_command(arguments)
     may_start = not asks_for_help(arguments)
     status = _check_new_data_dir(arguments, options, command) if may_start else None
     if isinstance(status, int):

@@ -35,7 +35,7 @@ from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import MAX_PATH_BYTES, is_utf8
 from memory_sidecar.core.paths import DataDir, find_data_dir
-from memory_sidecar.core.projects import absolute_path, asks_for_help, expand_home
+from memory_sidecar.core.projects import asks_for_help, given_path
 from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.visible import visible, visible_json, visible_line
@@ -195,7 +195,7 @@ class Call:
         """Return `text` as a path, relative to the working directory. Raises UsageError."""
         if not text:  # an unset variable of a script, which must not mean this folder
             raise UsageError("a path is empty", hint="name one; `.` is the folder you are in")
-        path = Path(absolute_path(str(self.cwd), expand_home(text, self.environ)))
+        path = Path(given_path(text, str(self.cwd), self.environ))
         whole = os.fsencode(path)
         if len(whole) > MAX_PATH_BYTES or max(map(len, whole.split(b"/"))) > MAX_NAME_BYTES:
             raise UsageError(

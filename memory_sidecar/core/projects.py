@@ -35,11 +35,16 @@ def is_set(environ: Mapping[str, str], variable: str) -> bool:
     return environ.get(variable, "0") not in ("", "0")
 
 
+def split_command(arguments: list[str]) -> tuple[list[str], str]:
+    """Return the words of a command line before `--`, and the first that is no option, or ""."""
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return words, next((word for word in words if not word.startswith("-")), "")
+
+
 def asks_for_help(arguments: Sequence[str]) -> bool:
     """Whether the command line `arguments` asks only for help, the version or completion."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    command = next((word for word in options if not word.startswith("-")), "help")
-    return command in _HELP_COMMANDS or not _HELP_OPTIONS.isdisjoint(options)
+    words, command = split_command([*arguments])
+    return command in _HELP_COMMANDS or not _HELP_OPTIONS.isdisjoint(words)
 
 
 def settle_folders(environ: MutableMapping[str, str]) -> None:
@@ -157,6 +162,11 @@ def expand_home(path: str, environ: Mapping[str, str]) -> str:
     if path == "~" or path.startswith("~/"):  # the daemon may have another home
         return home(environ) + path[1:]
     return os.path.expanduser(path)
+
+
+def given_path(text: str, folder: str, environ: Mapping[str, str]) -> str:
+    """Return the path `text` of the caller in `folder` with `environ` as an absolute one."""
+    return absolute_path(folder, expand_home(text, environ))
 
 
 def absolute_path(folder: str, path: str) -> str:

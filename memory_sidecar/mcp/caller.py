@@ -12,7 +12,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import Asked, Source
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.projects import absolute_path, expand_home
+from memory_sidecar.core.projects import given_path
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.usage import H
 from memory_sidecar.mcp.pages import AnswerPage, Pages
@@ -90,7 +90,7 @@ class Caller:
 
     def _path(self, text: str) -> Path:
         """Return `text` as a path, relative to the first of `folders`."""
-        return Path(absolute_path(str(self.folders[0]), expand_home(text, self.environ)))
+        return Path(given_path(text, str(self.folders[0]), self.environ))
 
     @property
     def sources(self) -> list[Source]:

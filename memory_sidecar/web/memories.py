@@ -103,7 +103,7 @@ def _facets(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | 
     The view then requests them with the parameter `facets`.
     """
     key = (visit.services, tuple(visit.readable), visit.text("agent"), wanted)
-    stamp = (version(visit), system_clock() // MINUTE_MS)  # memories expire
+    stamp = (_stamps(visit), system_clock() // MINUTE_MS)  # memories expire
     if (known := _counted.find(key, stamp)) is not None:
         return known
     is_asked_for = visit.text("facets") or visit.text("json")
@@ -118,9 +118,12 @@ def version(visit: Visit) -> object:
 
     A database differs after any change; a pass may end, and its notice with it, without one.
     """
+    return _stamps(visit), sum(_count_passes(visit, name) for name in visit.readable)
+
+
+def _stamps(visit: Visit) -> object:
     databases = [visit.services.data_dir.agent(name).db for name in visit.readable]
-    stamps = stamps_of(file for db in databases for file in (db, db.with_name(f"{db.name}-wal")))
-    return stamps, sum(_count_passes(visit, name) for name in visit.readable)
+    return stamps_of(file for db in databases for file in (db, db.with_name(f"{db.name}-wal")))
 
 
 def _count_passes(visit: Visit, agent: str) -> int:

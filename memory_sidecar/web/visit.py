@@ -19,7 +19,7 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.projects import absolute_path, expand_home
+from memory_sidecar.core.projects import given_path
 from memory_sidecar.core.results import ask_each
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.web.guard import Flash
@@ -90,7 +90,7 @@ class Visit:
 
     def folder(self, text: str) -> Path:
         """Return `text` as the path of a folder; as a page is in none, all are absolute."""
-        return Path(absolute_path("/", expand_home(text, self.environ)))
+        return Path(given_path(text, "/", self.environ))
 
     @property
     def is_filtered(self) -> bool:
