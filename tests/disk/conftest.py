@@ -150,7 +150,7 @@ class Watching(threading.Thread):
         self._gathering = Debouncer(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
         self._look_s = poll_ms / 1000
         self._changed = threading.Condition()
-        self._is_stopped = False
+        self._must_end = False
         self.follow = self.watch.follow
 
     def begin(self, folders: Iterable[str]) -> None:
@@ -159,7 +159,7 @@ class Watching(threading.Thread):
 
     def stop(self) -> None:
         with self._changed:
-            self._is_stopped = True
+            self._must_end = True
             self._changed.notify()
         if self.is_alive():
             self.join()
@@ -179,13 +179,13 @@ class Watching(threading.Thread):
             self._changed.notify()
 
     def run(self) -> None:
-        while not self._is_stopped:
+        while not self._must_end:
             self.watch.look()
             with self._changed:
                 left_s = self._gathering.due_s - time.monotonic()
-                if left_s > 0 and not self._is_stopped:
+                if left_s > 0 and not self._must_end:
                     self._changed.wait(min(left_s, self._look_s))
-                if self._gathering.due_s > time.monotonic() or self._is_stopped:
+                if self._gathering.due_s > time.monotonic() or self._must_end:
                     continue
                 settled = self._gathering.take()
             self._on_settled(self.watch.catch_up(settled))
