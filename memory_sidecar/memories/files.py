@@ -138,9 +138,20 @@ def category_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def naming_lines(content: str) -> list[str]:
+    """Return the lines that `content` can be called by, the best first.
+
+    Of a page that was stored with a frontmatter of its own these are its title and its body.
+    """
+    if content.startswith("---\n") and (page := parse_page(content)).meta:
+        title = next(filter(None, map(page.meta.get, ("title", "name", "summary"))), None)
+        return [_text(title), *page.body.split("\n", 50)]
+    return content.split("\n", 50)
+
+
 def memory_slug(content: str, summary: str = "") -> str:
     """Make a file name, without suffix, of the summary or else the first line with words."""
-    lines = (line for line in (summary, *content.split("\n", 50)) if line.strip())
+    lines = (line for line in (summary, *naming_lines(content)) if line.strip())
     return next(filter(None, map(slug, lines)), FALLBACK_SLUG)
 
 

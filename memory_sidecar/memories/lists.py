@@ -23,7 +23,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted, first_present
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.memories.files import tags_by_key
+from memory_sidecar.memories.files import naming_lines, tags_by_key
 from memory_sidecar.memories.model import (
     COLD_SQL,
     EXPIRED_SQL,
@@ -343,7 +343,7 @@ def title_of(summary: str, content: str) -> str:
     """
     if summary:
         return summary
-    lines = (line.strip("#*_> \t") for line in content.split("\n"))
+    lines = (line.strip("#*_> \t") for line in naming_lines(content))
     first = next((line for line in lines if any(map(str.isalnum, line))), "")
     first = first or content.partition("\n")[0]
     return first_words(first, TITLE_CHARACTERS, "…")

@@ -18,7 +18,7 @@ from memory_sidecar.core.short_names import nearest_names
 from memory_sidecar.core.sqlite import Connection, column, rows_at_once
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import SESSION_LINE, statement_of
-from memory_sidecar.memories.lists import AskEach, MemoryRows
+from memory_sidecar.memories.lists import AskEach, MemoryRows, filter_sql
 from memory_sidecar.memories.model import (
     EXPIRED_SQL,
     SUPERSEDED_SQL,
@@ -142,26 +142,32 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
 
 
-def list_categories(connection: Connection) -> list[Category]:
-    """List all categories by path, with counts of the memories in each, and in and below it."""
-    rows: list[Any] = connection.execute(
+def list_categories(rows: MemoryRows) -> list[Category]:
+    """List all categories by path, with counts of the memories that `list` shows of each.
+
+    Those are counted that are in it, and those in and below it.
+    """
+    condition, values = filter_sql(MemoryFilter(), rows)
+    of_it = f"FROM memories WHERE category = categories.path AND {condition}"
+    found: list[Any] = rows.connection.execute(
         "SELECT path, parent_path, coalesce(description, ''),"
-        " (SELECT count(*) FROM memories WHERE category = categories.path),"
-        " (SELECT coalesce(sum(token_estimate), 0) FROM memories WHERE category = categories.path)"
-        " FROM categories ORDER BY path"
+        f" (SELECT count(*) {of_it}), (SELECT coalesce(sum(token_estimate), 0) {of_it})"
+        " FROM categories ORDER BY path",
+        values,
     ).fetchall()
-    totals = {path: [0, 0] for path, *_ in rows}
-    for path, _, _, memories, tokens in rows:
+    totals = {path: [0, 0] for path, *_ in found}
+    for path, _, _, memories, tokens in found:
         for above in with_parents(path):
             if above in totals:
                 totals[above][0] += memories
                 totals[above][1] += tokens
-    return [Category(*row, *totals[row[0]]) for row in rows]
+    return [Category(*row, *totals[row[0]]) for row in found]
 
 
 def list_used_categories(connection: Connection) -> list[str]:
     """List the categories with memories in them or below."""
-    return [each.path for each in list_categories(connection) if each.total_memories]
+    used = column(connection, "SELECT DISTINCT category FROM memories")
+    return list(dict.fromkeys(chain(*map(with_parents, used))))
 
 
 def list_tags(connection: Connection) -> list[str]:

@@ -115,7 +115,10 @@ class Recall:
         if not self._agent.exists:
             self._reporter.notice(self._agent.no_memories_error().with_hint)
             return []
-        return self._agent.answer(lambda _, connection: list_categories(connection), self._reporter)
+        return self._agent.answer(
+            lambda _, connection: list_categories(MemoryRows.of(self._agent, connection)),
+            self._reporter,
+        )
 
     def list(self, wanted: MemoryList, *, with_shared: bool = False) -> list[Memory]:
         """List the memories that `wanted` describes, in its order."""

@@ -113,6 +113,7 @@ LEFT_ALONE = [
     "get-object --key my-dir/big-video-file-2.mp4",
     "--auth-context Message='$text2'",
     "GraphqlAPIKey | EventsAPIKey2: x",
+    "live_query_orders_2026_by_id_4_eu_west_1_a1b2",
     "finalKey = '__Secure-' + key",
     '"/properties/ApiKey",\n  "/properties/Arn2"',
 ]

@@ -643,12 +643,14 @@ def test_categories_are_listed_with_what_they_are_for(knowledge, root):
         ("decision/storage", "decision", "", 1),
         ("empty", None, "Nothing yet.", 0),
     ]
+    outdated = knowledge.store("Use flat files.", "decision/storage")
+    memories.update(outdated, Changes(status="invalidated"))
     decision, storage, _ = memories.categories()
     assert storage.tokens == storage.total_tokens == decision.total_tokens > decision.tokens == 0
     assert (decision.memories, decision.total_memories) == (0, 1)
     with pytest.raises(Conflict):
         memories.delete_category("decision", with_memories=False)
-    assert memories.delete_category("decision", with_memories=True).archived == 1
+    assert memories.delete_category("decision", with_memories=True).archived == 2
     assert [row.path for row in memories.categories()] == ["empty"]
     assert knowledge.found("SQLite") == []
     (root / "empty/_category.md").write_text("Edited by hand.\n")

@@ -163,7 +163,10 @@ def test_categories_are_those_in_use_or_described(make_agent, data_dir):
     ("content", "title"),
     [
         ("# Totals are cents\nof tax, too", "Totals are cents"),
-        ("---\nkind: pitfall\n---\nTotals are cents", "kind: pitfall"),
+        ("---\nkind: pitfall\n---\nTotals are cents", "Totals are cents"),
+        ("---\ntitle: Totals\n---\nThey are cents", "Totals"),
+        ("---\n- of tax\n---\nTotals are cents", "- of tax"),
+        ("---\ntitle: [\n---\n", "title: ["),
         ("****\n\nTotals", "Totals"),
         ("🦊\n🐻", "🦊"),
     ],
