@@ -22,11 +22,16 @@ _BUSY = re.compile(
 )
 """In messages of a server that refuses connections for a while; libpq gives no code for them."""
 
-_FOR_GOOD = re.compile(
-    "server does not support SSL|certificate|private key file|weak sslmode|could not match"
-    '|invalid (?:[a-z_"]+ value|port number)|definition of service'
+_TLS = re.compile(
+    "server does not support SSL|certificate|private key file|protocol version"
+    r"|SSL error: \S+ alert (?!internal error)"
 )
-"""In messages of libpq about TLS and the address: trying again would not help."""
+_FOR_GOOD = re.compile(
+    "weak sslmode|could not match|definition of service"
+    '|invalid (?:[a-z_"]+ value|port number)'
+    "|channel binding required|authentication method requirement|GSSAPI encryption required"
+)
+"""In messages of libpq about the address: as with those of `_TLS`, trying again would not help."""
 
 T = TypeVar("T")
 
@@ -65,10 +70,11 @@ def message_of(error: psycopg.Error) -> str:
     """Return the message of the server or of libpq in one line, without advice and address."""
     if message := error.diag.message_primary:
         return message
-    advice = ("\t", "password retrieved from file")
-    lines = [line for line in str(error).strip().split("\n") if not line.startswith(advice)]
+    # Several attempts are listed once more behind the message of the last one.
+    lines = str(error).strip().partition("\nMultiple connection attempts")[0].split("\n")
+    causes = [line for line in lines if " failed: " in line] or lines[:1]  # before its advice
     return (
-        lines[-1]
+        causes[-1]
         .rpartition("FATAL:")[2]
         .rpartition(" failed: ")[2]
         .removeprefix("connection is bad: ")
@@ -79,9 +85,14 @@ def message_of(error: psycopg.Error) -> str:
 def is_refusal(error: psycopg.Error) -> bool:
     """Whether the server refused the login for good, or nothing can be reached as is asked for."""
     message = str(error)
-    return bool(_FOR_GOOD.search(message)) or (
+    return bool(_FOR_GOOD.search(message) or _TLS.search(message)) or (
         "FATAL:" in message and not (error.sqlstate or _BUSY.search(message))
     )
+
+
+def is_about_tls(error: psycopg.Error) -> bool:
+    """Whether libpq and the server could not agree on TLS, or trust each other's certificate."""
+    return bool(_TLS.search(str(error))) and "FATAL:" not in str(error)
 
 
 def integers(values: Iterable[int]) -> str:

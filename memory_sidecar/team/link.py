@@ -34,6 +34,7 @@ from memory_sidecar.team.connection import (
     HalfVectorDumper,
     NoAnswer,
     TeamConnection,
+    is_about_tls,
     is_refusal,
     message_of,
 )
@@ -59,6 +60,14 @@ _OURS = {
 }
 
 _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
+_OF_LOGIN = (
+    "check user, password (PGPASSWORD, passfile, database_password_command), sslmode and"
+    f" pg_hba.conf; {_OF_DAEMON}"
+)
+_OF_TLS = (
+    "check sslmode, sslrootcert, sslcert, this machine's clock, and the name and the dates in the"
+    " server's certificate"
+)
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
 """A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
@@ -311,8 +320,7 @@ class TeamLink:
             case psycopg.OperationalError() if is_refusal(error):
                 return DatabaseRefused(
                     f"{self.shown} refused: {message}",
-                    hint="check user, password (PGPASSWORD, passfile, database_password_command),"
-                    f" sslmode and pg_hba.conf; {_OF_DAEMON}",
+                    hint=_OF_TLS if is_about_tls(error) else _OF_LOGIN,
                 )
             case psycopg.OperationalError() | psycopg.InterfaceError() if not isinstance(
                 error, errors.OutOfMemory | errors.ProgramLimitExceeded

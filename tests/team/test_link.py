@@ -125,6 +125,38 @@ def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to)
     assert not link.is_unreachable
 
 
+def alert(number: int) -> bytes:
+    """What a server sends that accepts TLS, and then refuses the client by the alert `number`."""
+    return b"S" + bytes((21, 3, 3, 0, 2, 2, number))
+
+
+@pytest.mark.parametrize(
+    ("tls", "parameters", "told"),
+    [
+        (alert(48), "", "alert unknown ca"),  # of the client's certificate
+        (alert(70), "", "alert protocol version"),
+        (b"S", "sslmode=verify-full sslrootcert=/nowhere", 'file "/nowhere" does not exist'),
+        (b"S", "ssl_max_protocol_version=TLSv1", "invalid SSL protocol version range"),
+    ],
+    ids=["certificate-of-the-client", "version", "no-root-certificate", "no-range"],
+)
+def test_a_server_without_common_tls_is_refused_and_not_said_to_be_away(
+    tls, parameters, told, link_to
+):
+    with refusing("no matter", tls=tls) as port:
+        link = link_to(f"host=127.0.0.1 port={port} sslmode=require {parameters}")
+        with pytest.raises(DatabaseRefused, match=f"refused: .*{told}$") as raised:
+            link.delay_ms()
+    assert "sslrootcert" in raised.value.hint
+    assert not link.is_unreachable
+
+
+def test_a_server_whose_tls_fails_for_a_while_is_said_to_be_away(link_to):
+    told = pytest.raises(DatabaseUnreachable, match="alert internal error")
+    with refusing("no matter", tls=alert(80)) as port, told:
+        link_to(f"host=127.0.0.1 port={port} sslmode=require").delay_ms()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -234,7 +266,7 @@ def test_a_pooler_that_takes_no_settings_is_refused_before_anything_is_made(
 def refusing(said: str, *, tls: bytes = b"") -> Iterator[int]:
     """The port of a server that answers everyone as PostgreSQL does whom it does not let in.
 
-    `tls` is what it answers instead to who asks for TLS.
+    `tls` is what it answers instead to who asks for TLS: one byte, then the rest.
     """
     fields = b"".join(
         kind + text.encode() + b"\0"
@@ -248,7 +280,10 @@ def refusing(said: str, *, tls: bytes = b"") -> Iterator[int]:
                 connection, _ = listening.accept()
                 with connection:
                     connection.recv(4096)
-                    connection.sendall(tls or answer)
+                    connection.sendall(tls[:1] or answer)
+                    if tls[1:]:
+                        connection.recv(4096)
+                        connection.sendall(tls[1:])
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=refuse, daemon=True).start()
