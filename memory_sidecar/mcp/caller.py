@@ -12,7 +12,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import Asked, Source
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.projects import given_path
+from memory_sidecar.core.projects import expand_home, given_path
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.usage import H
 from memory_sidecar.mcp.pages import AnswerPage, Pages
@@ -82,11 +82,15 @@ class Caller:
 
     def project_named(self, given: str) -> str:
         """Return the name of the project `given`, by its name or by its folder."""
-        return self.services.project_named(plain_path(given), self._path)
+        return self.services.project_named(self.typed_path(given), self._path)
 
     def session_project(self, given: str) -> str:
         """Return the project `given` of sessions: its name, or its folder."""
-        return self.services.session_project(plain_path(given), self._path)
+        return self.services.session_project(self.typed_path(given), self._path)
+
+    def typed_path(self, text: str) -> str:
+        """Return the argument `text`, a path, a glob or a `file:` URI, with `~` as a full path."""
+        return expand_home(plain_path(text), self.environ)
 
     def _path(self, text: str) -> Path:
         """Return `text` as a path, relative to the first of `folders`."""

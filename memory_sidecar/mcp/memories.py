@@ -175,7 +175,7 @@ class Listing(StoredAnswer):
 
     def text(self) -> str:
         categories = [
-            quote_line(f"{each.path}/  {each.memories}  {each.description}")
+            quote_line(f"{each.path}/  {each.total_memories}  {each.description}")
             for each in self.categories
         ]
         return join_notes([*categories, *map(line_of, self.memories)], self.next_cursor, by="\n")

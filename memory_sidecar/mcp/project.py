@@ -16,7 +16,6 @@ from memory_sidecar.core.results import Reporter, name_first, pluralize
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.tool import Answer
-from memory_sidecar.mcp.uris import plain_path
 
 SHOWN_SOURCES = 8
 
@@ -80,7 +79,9 @@ class Indexed(Answer):
 def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
     """Index the open project; later saves are followed."""
     first = caller.folders[0]
-    chosen = first / plain_path(asked.path) if asked.path else indexable_folder(caller) or first
+    chosen = (
+        first / caller.typed_path(asked.path) if asked.path else indexable_folder(caller) or first
+    )
     wanted = Path(os.path.normpath(chosen))
     if all(real_path(wanted) != real_path(each) for each in caller.folders):
         named = ", ".join(map(str, caller.folders))

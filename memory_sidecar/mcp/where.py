@@ -12,10 +12,9 @@ from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.globs import literal_glob
-from memory_sidecar.disk.registry import Registry
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
-from memory_sidecar.mcp.uris import SOURCE, parts_of, plain_path
+from memory_sidecar.mcp.uris import SOURCE, parts_of
 
 EVERY_SOURCE = "*"
 
@@ -34,9 +33,8 @@ def code_filter(caller: Caller, asked: OfPlaces, report: Reporter) -> CodeFilter
     Paths may be absolute, URIs, or have `./` or `\\`; absolute ones name the sources to search if
     `asked` names none.
     """
-    registry = caller.codebase.registry
     chosen = chosen_sources(caller, asked.source, report) if asked.source else ()
-    typed = [_typed_glob(path, registry) for path in asked.paths]
+    typed = [_typed_glob(caller, path) for path in asked.paths]
     wanted = CodeFilter.of(chosen, asked.languages, typed, require_sources(caller))
     if asked.source:
         return wanted
@@ -47,12 +45,12 @@ def code_filter(caller: Caller, asked: OfPlaces, report: Reporter) -> CodeFilter
     return wanted
 
 
-def _typed_glob(path: str, registry: Registry) -> str:
+def _typed_glob(caller: Caller, path: str) -> str:
     """Return the glob in `path`, which may be the URI of a file. Raises NotFound."""
     if not path.startswith(f"{SOURCE}://"):
-        return plain_path(path).replace("\\", "/")
+        return caller.typed_path(path).replace("\\", "/")
     _, name, inside = parts_of(path)
-    return f"{registry.get(name).root.as_posix()}{literal_glob(inside)}"
+    return f"{caller.codebase.registry.get(name).root.as_posix()}{literal_glob(inside)}"
 
 
 def require_sources(caller: Caller) -> list[Source]:
@@ -82,7 +80,7 @@ def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ..
 
 def name_of_source(caller: Caller, given: str) -> str:
     """Return the name of the source that the argument `given` names, or whose root it is."""
-    return caller.codebase.registry.name_of(plain_path(given), Path("/"))
+    return caller.codebase.registry.name_of(caller.typed_path(given), Path("/"))
 
 
 def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
@@ -95,9 +93,9 @@ def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[
         source, _, path = unquote(rest).partition("/")
     registry = caller.codebase.registry
     if source and source != EVERY_SOURCE:
-        return plain_path(path), [registry.get(name_of_source(caller, source))]
+        return caller.typed_path(path), [registry.get(name_of_source(caller, source))]
     sources, yours = require_sources(caller), caller.sources
-    return plain_path(path), sorted(sources, key=lambda source: source not in yours)
+    return caller.typed_path(path), sorted(sources, key=lambda source: source not in yours)
 
 
 def notice_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:

@@ -268,6 +268,16 @@ def test_neither_home_nor_root_is_indexed_even_where_a_client_was_started_there(
     assert newcomer.codebase.registry.all() == []
 
 
+def test_a_tilde_is_the_home_of_the_client_in_each_argument_that_is_a_path(onlooker):
+    home = onlooker.cwd.parents[1]
+    homely = replace(onlooker, environ={"HOME": str(home)}, toolsets=frozenset(Toolset))
+    root = "~/project"
+    assert given(homely, "read_file", path=f"{root}/shop/cart.py")["filename"] == "shop/cart.py"
+    assert "add_item" in text_of(call(homely, "outline", path=f"{root}/shop/cart.py"))
+    for where in ({"paths": [f"{root}/shop/**"]}, {"source": root}):
+        assert given(homely, "search_code", query="add_item", **where)["hits"], where
+
+
 def test_file_is_read_as_it_is_now_and_by_lines(caller, project):
     (project / "new.py").write_text("\n".join(f"line{n} = {n}" for n in range(1, 101)) + "\n")
     part = given(caller, "read_file", path="new.py", offset=3, limit=2)

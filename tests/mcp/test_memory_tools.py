@@ -393,6 +393,12 @@ def test_a_session_is_found_by_the_folder_of_its_project(caller, project):
         assert hit["session_id"] == saved["session_id"], named
 
 
+def test_a_category_is_listed_with_how_many_memories_it_has_with_those_below(newcomer):
+    remember(newcomer, category="decisions/storage")
+    told = text_of(call(newcomer, "list_memories"))
+    assert "\n> decisions/ 1\n> decisions/storage/ 1\n" in told
+
+
 def test_a_category_that_there_is_not_is_said_and_one_that_leads_out_refused(newcomer):
     remember(newcomer)
     for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):
