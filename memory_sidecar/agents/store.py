@@ -22,8 +22,7 @@ class AgentStore(DerivedStore):
 
     SCHEMA = Schema(
         kind="an agent's memory",
-        version=7,
-        scripts=(SqlFile("memories/memories.sql"), *sessions.SCRIPTS),
+        own_scripts=(SqlFile("memories/memories.sql"), *sessions.SCRIPTS),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )
 

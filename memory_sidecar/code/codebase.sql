@@ -1,6 +1,7 @@
 -- codebase.sqlite, in addition to derived.sql and corpus.sql: the chunks of all registered sources,
 -- their names and commits.
 -- Lines are 1-based and inclusive.
+-- version 7
 
 -- AUTOINCREMENT: an id is never used twice, so a vector that was computed for a chunk which has
 -- since been replaced can never land on its successor.

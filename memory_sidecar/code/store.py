@@ -36,7 +36,7 @@ class CodeStore(DerivedStore):
     """`codebase.sqlite`: the chunks, names and commits of all registered sources."""
 
     SCHEMA = Schema(
-        kind="code", version=9, scripts=(SqlFile("code/codebase.sql"),), corpora=(CHUNKS,)
+        kind="code", own_scripts=(SqlFile("code/codebase.sql"),), corpora=(CHUNKS,)
     )
 
     def __init__(self, path: Path, *, clock: Clock) -> None:

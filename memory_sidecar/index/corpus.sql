@@ -1,4 +1,5 @@
 -- A template of the tables of one corpus: `Corpus.script` fills in the names.
+-- version 1
 
 -- The keyword arm: the words of a row, with identifiers split into their parts. Contentless, since
 -- they are derived from the row, which has the text.

@@ -1,5 +1,6 @@
 -- The tables of every database that is derived from files. A deleted database is rebuilt from them.
 -- Times are epoch milliseconds, file times nanoseconds.
+-- version 1
 
 -- The versions that this database was built with. On a mismatch it is rebuilt (schema, chunker) or
 -- its rows are embedded again (model): an index is never mixed.

@@ -6,9 +6,11 @@ using the file. A file with an older schema is set aside and made again: all of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -30,6 +32,8 @@ from memory_sidecar.index.vectors import VectorTable
 
 DIMENSION = BGE_SMALL.dimension
 
+_VERSION = re.compile(r"^-- version (\d+)$", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class SqlFile:
@@ -41,6 +45,18 @@ class SqlFile:
     def read(self) -> str:
         text = resources.files("memory_sidecar").joinpath(self.path).read_text("utf-8")
         return text.format_map(self.names) if self.names else text
+
+    @property
+    def version(self) -> int:
+        """The number in the line `-- version N` of its text."""
+        return _version_in(self.path)
+
+
+@cache
+def _version_in(path: str) -> int:
+    found = _VERSION.search(SqlFile(path).read())
+    assert found is not None, f"{path} has no version"
+    return int(found[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +129,19 @@ class Schema:
     """The schema of one kind of database."""
 
     kind: str  # what it holds, for messages: "code"
-    version: int
-    scripts: tuple[SqlFile, ...]  # run in order, after derived.sql and the scripts of the corpora
+    own_scripts: tuple[SqlFile, ...]
     corpora: tuple[Corpus, ...]  # the first one's table of rows identifies the kind
+
+    @property
+    def scripts(self) -> tuple[SqlFile, ...]:
+        """All scripts, in the order in which they run."""
+        of_corpora = (corpus.script for corpus in self.corpora)
+        return (SqlFile("index/derived.sql"), *of_corpora, *self.own_scripts)
+
+    @property
+    def version(self) -> int:
+        """The sum of the versions of its files, so that raising that of any file raises it."""
+        return sum({script.path: script.version for script in self.scripts}.values())
 
 
 def open_current(path: Path, schema: Schema) -> apsw.Connection:
@@ -196,8 +222,7 @@ def _create(connection: apsw.Connection, schema: Schema) -> None:
     with transaction(connection):
         if connection.pragma("user_version") == schema.version:
             return  # another process was faster
-        of_corpora = (corpus.script for corpus in schema.corpora)
-        for script in (SqlFile("index/derived.sql"), *of_corpora, *schema.scripts):
+        for script in schema.scripts:
             connection.execute(script.read())
         for corpus in schema.corpora:
             for table in corpus.vector_tables:

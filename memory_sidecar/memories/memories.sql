@@ -1,6 +1,7 @@
 -- The agent's database, beside derived.sql and corpus.sql: its memories. Every row comes from a
 -- Markdown file of a knowledge directory, but for `memory_uses`, which comes from the access log.
 -- Times are epoch milliseconds.
+-- version 3
 
 CREATE TABLE memories (
     key            INTEGER PRIMARY KEY,     -- of this database; hosts see `id`

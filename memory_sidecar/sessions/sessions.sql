@@ -1,5 +1,6 @@
 -- The sessions of one agent, beside derived.sql, corpus.sql and texts.sql: their rows under the
 -- names that hosts know. A row of sessions comes from one file, and everything else goes with it.
+-- version 1
 
 CREATE TABLE sessions (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,

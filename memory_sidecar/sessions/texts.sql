@@ -1,6 +1,7 @@
 -- Prefix and phrase search in the texts of one table as they stand; a template for several tables.
 -- The content is external, so the index must be told what it held; the triggers do that within
 -- every transaction, cascades included.
+-- version 1
 CREATE VIRTUAL TABLE {table}_fts USING fts5 (
     {columns},
     content = '{table}', content_rowid = 'id', tokenize = 'porter unicode61'
