@@ -12,17 +12,15 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.index.codes import Ids, Mask
 from memory_sidecar.index.ids import locate
 from memory_sidecar.index.report import known_sources
@@ -31,17 +29,8 @@ FileNumbers = npt.NDArray[np.int32]
 
 MOSTLY_DELETED = 2  # the map is rebuilt when it knows this many times the existing chunks
 FILTERS_KEPT = 16
-MATCHES_KEPT = 1 << 14  # cached results of paths with globs, for queries with the same globs
 _FIRST_CAPACITY = 1024
 _PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
-
-
-class ChunkFile(NamedTuple):
-    """A file that has chunks."""
-
-    source: str
-    path: str
-    language: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,39 +221,3 @@ def typed_path(connection: Connection, source: str, path: str) -> str:
     """Return the path of a file, quoted, as a shell takes it in any folder."""
     root: Any = connection.execute("SELECT root FROM sources WHERE name = ?", (source,)).get
     return quote(f"{root}/{path}" if root else path)
-
-
-def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
-    """Return a predicate: whether a file satisfies `wanted`. Raises UsageError (invalid glob)."""
-    sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
-    if globs:
-        compile_globs(globs)  # raise now, even if there are no files
-    has_path = _path_filter(globs)
-
-    def is_wanted(file: ChunkFile) -> bool:
-        return (
-            (not sources or file.source in sources)
-            and (not languages or file.language in languages)
-            and (not globs or has_path(file.path))
-        )
-
-    return is_wanted
-
-
-# A path from the root, without wildcards, and without letters that may be decomposed.
-_PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+", re.ASCII)
-
-
-@lru_cache(maxsize=MATCHES_KEPT)
-def path_matches(globs: tuple[str, ...], path: str) -> bool:
-    """Whether `globs` mean `path`, relative to its source."""
-    return bool(compile_globs(globs).match_file(path))
-
-
-def _path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
-    """Return a predicate of paths. Plain paths are compared, in a tenth of the time of globs."""
-    if not all(map(_PLAIN_PATH.fullmatch, globs)):
-        return partial(path_matches, globs)
-    files = frozenset(glob.lstrip("/") for glob in globs)
-    folders = tuple(f"{glob.strip('/')}/" for glob in globs)
-    return lambda path: path in files or path.startswith(folders)

@@ -25,7 +25,7 @@ from memory_sidecar.index.document import build_errors, fingerprint, skipped_doc
 from memory_sidecar.index.words import index_words
 
 if TYPE_CHECKING:
-    from memory_sidecar.code.directory import ChunkFile
+    from memory_sidecar.code.model import ChunkFile
     from memory_sidecar.core.sqlite import Connection
 
 _LETTERS: Final[dict[How, str]] = {how: how[0] for how in get_args(How)}

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.document import DefinitionRow, Place, read_places
+from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.code.scoping import Scoping, scoping_of
 from memory_sidecar.core.model import SourceFile

@@ -17,11 +17,10 @@ from typing import TypeVar
 
 from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.chunking.notebook import read_program
-from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.files import find_place
 from memory_sidecar.code.graph import Defined, Graph
-from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.model import CodeFilter, file_filter
 from memory_sidecar.code.navigation import (
     UsePlace,
     best_references,

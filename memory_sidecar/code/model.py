@@ -1,10 +1,11 @@
-"""What a search for code asks, and of which files."""
+"""What a search for code asks, and which files may answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Query, Source
@@ -41,6 +42,38 @@ class CodeFilter:
             roots = {each.root: each.name for each in known if not chosen or each.name in chosen}
             globs, inside = relative_globs(globs, roots, folder)
         return cls(chosen or inside, tuple(map(known_language, languages)), tuple(globs))
+
+    @property
+    def in_words(self) -> str:
+        """What it demands of a file beside its source, as a notice says it; "" if nothing."""
+        return ", ".join((*self.path_globs, *self.languages))
+
+
+class ChunkFile(NamedTuple):
+    """A file that has chunks."""
+
+    source: str
+    path: str
+    language: str
+
+
+def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
+    """Return a predicate: whether a file satisfies `wanted`. Raises UsageError (invalid glob)."""
+    sources, languages = wanted.sources, wanted.languages
+    has_path: Callable[[str], bool] | None = None
+    if wanted.path_globs:
+        from memory_sidecar.disk.globs import path_filter  # late: see `CodeFilter.of`
+
+        has_path = path_filter(wanted.path_globs)
+
+    def is_wanted(file: ChunkFile) -> bool:
+        return (
+            (not sources or file.source in sources)
+            and (not languages or file.language in languages)
+            and (has_path is None or has_path(file.path))
+        )
+
+    return is_wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

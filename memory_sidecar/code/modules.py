@@ -11,9 +11,9 @@ from collections.abc import Collection
 from posixpath import commonprefix, join, normpath
 from typing import Any
 
-from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.model import ChunkFile
 
 STAR = "*"  # the name that an import of all names is recorded under
 MAX_FILES = 50  # that the imports of one name lead through

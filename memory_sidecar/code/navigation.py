@@ -12,11 +12,11 @@ from msgspec import UNSET
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
 from memory_sidecar.code.classes import Lineages, class_around, made_by, may_reach, overridden
-from memory_sidecar.code.directory import ChunkFile, Line, file_filter, typed_path
+from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.name_parts import definitions_meant, members_like, parse_name
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver

@@ -46,8 +46,9 @@ from typing import NamedTuple
 import numpy as np
 
 from memory_sidecar.code.asides import in_tests
-from memory_sidecar.code.directory import ChunkFile, FileNumbers
+from memory_sidecar.code.directory import FileNumbers
 from memory_sidecar.code.history import HistoryBoost
+from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import NAME_WEIGHT, Question
 from memory_sidecar.code.store import split_symbols

@@ -14,16 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from memory_sidecar.code.directory import (
-    ChunkDirectory,
-    ChunkFile,
-    FileNumbers,
-    Line,
-    allowed_chunks,
-    file_filter,
-)
+from memory_sidecar.code.directory import ChunkDirectory, FileNumbers, Line, allowed_chunks
 from memory_sidecar.code.history import FileKey, HistoryBoost, history_boosts
-from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.sqlite import Connection, column

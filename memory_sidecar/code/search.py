@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.code.asides import asides_of, is_code, without_docs
-from memory_sidecar.code.directory import Line, path_matches
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.history import FileKey, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, lines_of, make_hit
 from memory_sidecar.code.model import CodeQuery
@@ -36,6 +36,7 @@ from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import Reporter, rounded
+from memory_sidecar.disk.globs import path_matches
 from memory_sidecar.disk.roots import first_present
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_sidecar.code.asides import is_data
-from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness, Why
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -87,7 +86,7 @@ class Snapshot:
         """
         self.require_scanned()
         self._notice_too_large(wanted, reporter)
-        if not (wanted.path_globs or wanted.languages):
+        if not wanted.in_words:
             return
         rows: Any = self.connection.execute(
             "SELECT source, path, language FROM files WHERE status = 'indexed'"
@@ -95,11 +94,10 @@ class Snapshot:
         files = [ChunkFile(*row) for row in rows if row[0] in self.asked]
         if any(map(file_filter(wanted), files)):
             return
-        what = ", ".join((*wanted.path_globs, *wanted.languages))
         globs = wanted.path_globs[:MAX_EXPLAINED]
         like = _nearest_path(globs, [file.path for file in files])
         near = f": the nearest is {like}" if like else ""
-        reporter.notice(f"no indexed file is {what}{self._left_out(globs) or near}")
+        reporter.notice(f"no indexed file is {wanted.in_words}{self._left_out(globs) or near}")
 
     def _left_out(self, globs: Sequence[str]) -> str:
         """Return why what is at the fixed beginning of one of `globs` is not indexed, or ""."""

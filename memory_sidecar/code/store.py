@@ -10,9 +10,10 @@ from typing import Any
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.asides import is_data
-from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
+from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.history import delete_history
+from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
@@ -35,9 +36,7 @@ CHUNKS = Corpus(
 class CodeStore(DerivedStore):
     """`codebase.sqlite`: the chunks, names and commits of all registered sources."""
 
-    SCHEMA = Schema(
-        kind="code", own_scripts=(SqlFile("code/codebase.sql"),), corpora=(CHUNKS,)
-    )
+    SCHEMA = Schema(kind="code", own_scripts=(SqlFile("code/codebase.sql"),), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -23,8 +23,11 @@ from memory_sidecar.core.opening import MAX_PATH_BYTES, real_path
 PATTERN_ERRORS = (GitIgnorePatternError, re.error)  # of what is no pattern: `a\\`, `[b-a]`
 MAX_ALTERNATIVES = 256
 MAX_WILDCARDS = 4  # of a glob, see `count_wildcards`
+MATCHES_KEPT = 1 << 14  # results for paths and globs, for questions with the same globs
 _STARS = re.compile(r"\*+")
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
+# A path from the root, without wildcards, and without letters that may be decomposed.
+_PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+", re.ASCII)
 _INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 _FIXED_START = re.compile(r"(?:/[^/*?\[{\\]+(?=/|$))*")
 _HINT = "for example 'src/**/*.py'"
@@ -105,6 +108,25 @@ class PathFilter:
     def match_file(self, path: str) -> bool:
         path = unicodedata.normalize("NFC", path)
         return self.meant.match_file(path) and not self.excluded.match_file(path)
+
+
+def path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
+    """Return a predicate of paths, relative to their source. Raises UsageError for no globs.
+
+    Plain paths are compared, in a tenth of the time of globs.
+    """
+    compile_globs(globs)  # raise now, even if there are no paths
+    if not all(map(_PLAIN_PATH.fullmatch, globs)):
+        return partial(path_matches, globs)
+    files = frozenset(glob.lstrip("/") for glob in globs)
+    folders = tuple(f"{glob.strip('/')}/" for glob in globs)
+    return lambda path: path in files or path.startswith(folders)
+
+
+@lru_cache(maxsize=MATCHES_KEPT)
+def path_matches(globs: tuple[str, ...], path: str) -> bool:
+    """Whether `globs` mean `path`, relative to its source."""
+    return bool(compile_globs(globs).match_file(path))
 
 
 @lru_cache

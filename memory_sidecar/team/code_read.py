@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line, is_at
+from memory_sidecar.code.directory import FileNumbers, Line, is_at
+from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.rows import (
     KEYWORD_DEPTH,

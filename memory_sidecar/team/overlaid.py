@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
+from memory_sidecar.code.directory import FileNumbers, Line
 from memory_sidecar.code.history import FileKey, HistoryBoost
+from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.rows import ChunkText, LocalRows, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk

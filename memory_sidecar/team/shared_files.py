@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.code.directory import ChunkFile, file_filter
-from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.connection import Connected
 

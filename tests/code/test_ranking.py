@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.asides import in_tests
-from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.history import HistoryBoost
-from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.code.model import ChunkFile, CodeQuery
 from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import KEYWORD_WEIGHT, Question
 from memory_sidecar.code.ranking import (
