@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,9 @@ from typing import Any
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.checks import Check, check_data_dir, check_model, check_static
+from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.set_up import examine_set_up
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
@@ -40,8 +42,11 @@ from memory_sidecar.sessions.store import SESSIONS
 SHOWN = 5  # names in the text of one check, at most
 
 
-def examine(services: Services, codebase: Codebase) -> list[Check]:
-    """Run every check; none changes anything."""
+def examine(services: Services, codebase: Codebase, environ: Mapping[str, str]) -> list[Check]:
+    """Run every check; none changes anything. `environ` says which user's coding agents are meant.
+
+    A new check is a function that returns a `Check`, and its line here.
+    """
     version = ".".join(map(str, sys.version_info[:3]))
     return [
         Check("runtime", True, f"Python {version}, SQLite {SQLITE_VERSION} with sqlite-vec"),
@@ -53,6 +58,8 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
         *_excludes(services, codebase),
         *_kept_aside(StorePaths(services.data_dir.embeddings_db)),
         *(check for name in services.agent_names() for check in _agent(services.agent(name))),
+        *examine_set_up(environ),
+        examine_qmd(environ),
     ]
 
 

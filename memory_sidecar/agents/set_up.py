@@ -10,18 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.agents.checks import Check
-from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.skills import all_skills
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text
 
 CHECK = "setup"
-
-
-def examine_around(environ: Mapping[str, str]) -> list[Check]:
-    """Check what the user with `environ` has beside the data directory: set-up agents, and QMD."""
-    return [*examine_set_up(environ), examine_qmd(environ)]
 
 
 def examine_set_up(environ: Mapping[str, str]) -> list[Check]:

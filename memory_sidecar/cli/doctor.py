@@ -10,7 +10,6 @@ import click
 
 from memory_sidecar.agents.checks import Check
 from memory_sidecar.agents.doctor import examine, repair
-from memory_sidecar.agents.set_up import examine_around
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
@@ -54,7 +53,7 @@ def _report(call: Call, checks: list[Check], *, can_fix: bool = False) -> list[C
 
 
 def _examine(call: Call, codebase: Codebase) -> list[Check]:
-    checks = [*examine(call.services, codebase), *examine_around(call.child_environ)]
+    checks = examine(call.services, codebase, call.child_environ)
     return [replace(check, hint=call.hint(check.hint)) for check in checks]
 
 

@@ -96,13 +96,11 @@ class UpdateMemory(Arguments):
 
 def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Changed:
     """Change a memory. What is left out stays."""
+    left_out = {name: None for name, value in asked if value == ""}
     expires = asked.expires if asked.expires != NEVER else ""
     changes = build_from(
         Changes,
-        asked,
-        content=asked.content or None,
-        summary=asked.summary or None,
-        status=asked.status or None,
+        asked.model_copy(update=left_out),
         expires_at=parse_coming_time(expires),
         never_expires=asked.expires == NEVER,
         project=asked.project and caller.project_named(asked.project),

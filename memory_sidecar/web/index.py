@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from memory_sidecar.agents.checks import Check
 from memory_sidecar.agents.doctor import examine, repair
-from memory_sidecar.agents.set_up import examine_around
 from memory_sidecar.agents.status import Status, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.code.breakdown import break_down, vectors_by_source
@@ -134,6 +133,5 @@ def _status(visit: Visit) -> Status:
 
 
 def _checks(visit: Visit) -> tuple[Check, ...]:
-    found = examine(visit.services, visit.services.codebase())
-    its = (each for each in found if not each.agent or each.agent in visit.readable)
-    return (*its, *examine_around(visit.environ))
+    found = examine(visit.services, visit.services.codebase(), visit.environ)
+    return tuple(each for each in found if not each.agent or each.agent in visit.readable)
