@@ -32,7 +32,15 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.cli.query import show_memories
 from memory_sidecar.cli.within import Within, with_places
-from memory_sidecar.code.excerpt import MAX_COLOURED, Excerpt, excerpt, name_of, spans, stems_of
+from memory_sidecar.code.excerpt import (
+    MAX_COLOURED,
+    Excerpt,
+    excerpt,
+    name_of,
+    row_to_show,
+    spans,
+    stems_of,
+)
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit
@@ -166,7 +174,7 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
         code = visible(hit.code).split("\n")
         part = Excerpt(0, tuple(code))
         if not shown.full:
-            part = excerpt(code, stems, around=names.row_in(hit))
+            part = excerpt(code, stems, around=row_to_show(hit, code, names, stems))
         what = name_of(hit, code, part, stems)
         score = f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}"
         where = shown.path(hit.source, hit.filename, hit.location)

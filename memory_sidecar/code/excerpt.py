@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import fsum
 
+from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
@@ -132,6 +133,25 @@ def elided(part: Excerpt, lines: Sequence[str], between: str = "\n") -> str:
     behind = "\n…" if part.first + len(part.lines) < len(lines) else ""
     text = between.join(part.lines)
     return before + (text.rstrip() if behind else text) + behind
+
+
+def row_to_show(
+    hit: CodeHit, lines: Sequence[str], names: QueryNames, stems: Collection[str]
+) -> int | None:
+    """Return the row of `lines`, the code of `hit`, that its excerpt has to show, if any.
+
+    It is a line that `names` has, or where one of `names` is defined, if the lines with the most of
+    `stems` are in what defines something else.
+    """
+    row = names.row_in(hit)
+    asked = {name[-1] for name in names.symbols}.intersection(hit.symbols)
+    if row is not None or not asked:
+        return row
+    shown = ".".join(names_shown(hit.symbols, lines, excerpt(lines, stems)))
+    if not asked.isdisjoint(shown.split(".")):
+        return None
+    rows = zip(hit.symbols, _definition_rows(hit.symbols, lines), strict=True)
+    return next((row for symbol, row in rows if symbol in asked and row is not None), None)
 
 
 _NAME = re.compile(r"\w+")

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from memory_sidecar.code.directory import parse_place
-from memory_sidecar.code.excerpt import MAX_LINE, Excerpt, best_part, elided, name_of, stems_of
+from memory_sidecar.code.excerpt import (
+    MAX_LINE,
+    Excerpt,
+    best_part,
+    elided,
+    name_of,
+    row_to_show,
+    stems_of,
+)
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
@@ -136,7 +144,8 @@ def shorten_hits(
             line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
             for line in map(str.rstrip, found.code.split("\n"))
         ]
-        part = best_part(lines, stems, max(share, 0), around=names.row_in(found))
+        around = row_to_show(found, lines, names, stems)
+        part = best_part(lines, stems, max(share, 0), around=around)
         what = one_line(name_of(found, lines, part, stems))[:MAX_LINE] if part.lines else hit.what
         shown.append(replace(hit, code=elided(part, lines), what=what))
         left -= len(shown[-1].code) + len(what) - len(hit.what)

@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memory_sidecar.agents.judging import JudgedSet
-from memory_sidecar.code.excerpt import excerpt, name_of, shorten, stems_of
-from memory_sidecar.code.query_names import names_in
+from memory_sidecar.code.excerpt import excerpt, name_of, row_to_show, shorten, stems_of
+from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
@@ -68,8 +68,7 @@ def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list
     stems = stems_of(question)
     names = names_in(question)
     code = [
-        _code_row(visit, hit, roots.get(hit.source), stems=stems, around=names.row_in(hit))
-        for hit in found.code
+        _code_row(visit, hit, roots.get(hit.source), stems=stems, names=names) for hit in found.code
     ]
     by_kind = {
         Asked.CODE: code,
@@ -84,11 +83,11 @@ def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list
 
 
 def _code_row(
-    visit: Visit, hit: CodeHit, root: Path | None, *, stems: frozenset[str], around: int | None
+    visit: Visit, hit: CodeHit, root: Path | None, *, stems: frozenset[str], names: QueryNames
 ) -> Row:
     code = coloured_lines(hit.code, hit.language)
     text = hit.code.split("\n")
-    best = excerpt(text, stems, at_most=LINES, around=around)
+    best = excerpt(text, stems, at_most=LINES, around=row_to_show(hit, text, names, stems))
     whole = tuple(enumerate(code, hit.start_line))
     return Row(
         kind=Asked.CODE,

@@ -202,6 +202,28 @@ def test_the_line_that_is_asked_for_is_shown(tmp_path, shown, question):
     assert len(passage.code) < len(code) / 2
 
 
+def test_what_is_named_is_shown_where_it_is_defined_not_where_others_mention_it(tmp_path, shown):
+    code = """\
+  isStale() {
+    // observers first, their `isStale` is the truth,
+    // made with `isStaleByTime` where none is
+    return this.isInvalidated
+  }
+
+  isStaleByTime(time = 0) {
+    return this.data === undefined || this.isInvalidated
+  }"""
+    asked = hit(code, scope="Query.isStale", symbols=("isStale", "isStaleByTime"))
+    for question in ("isStaleByTime", "why was isStaleByTime changed"):
+        view = replace(shown, question=question)
+        heading, *lines = hit_lines(made(tmp_path, NO_COLOR="1"), [asked], view)
+        assert "isStaleByTime" in heading
+        assert any("isStaleByTime(time" in line for line in lines)
+        (passage,) = shorten_hits([asked], question, 70)
+        assert "isStaleByTime" in passage.what
+        assert "isStaleByTime(time" in passage.code
+
+
 def test_weak_matches_leave_most_of_the_budget_to_the_others():
     code = "\n".join(f"def step_{number}(cart): ..." for number in range(200))
     hits = [hit(code), *(hit(code, is_weak=True) for _ in range(4))]
