@@ -14,6 +14,7 @@ from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import TextCommand, command_group, with_call, with_data_dir
 from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.projects import (
     config_folder,
     locate_data_dir,
@@ -22,6 +23,7 @@ from memory_sidecar.core.projects import (
 )
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import readable_folder
 
 Vector = Annotated[list[float], about("384 numbers of length 1; with `-`, such an array a line")]
@@ -152,10 +154,10 @@ def _change_trust(call: Call, path: str, *, remove: bool) -> str:
         raise PathRefused(f"{folder}: cannot be saved: {error}") from error
     now, _ = locate_data_dir(None, cwd=str(folder), environ=call.environ)
     if now != used and Path(used).is_dir():
-        call.reporter.notice(
-            f"commands in it use {now} from now on, no longer {used}:"
-            f" `memory-sidecar index {quote(str(folder))}` indexes it there"
-        )
+        notice = f"commands in it use {now} from now on, no longer {used}"
+        if Registry(DataDir(Path(now)).codebase.registry).containing(folder) is None:
+            notice += f": `memory-sidecar index {quote(str(folder))}` indexes it there"
+        call.reporter.notice(notice)
     return f"{folder} is {'not trusted' if remove else 'trusted'}"
 
 

@@ -206,6 +206,9 @@ def test_trust_names_the_data_directory_that_commands_there_leave_and_the_new_on
         assert f"use {now} from now on, no longer {old}: `memory-sidecar index {clone}`" in done.err
         again = sidecar("trust", clone, *more, MEMORY_SIDECAR_DATA_DIR="", **own)
         assert again.err == ""
+    assert sidecar("index", clone, "--data-dir", project, "--wait", "keyword", **own).status == 0
+    done = sidecar("trust", clone, MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert done.err.endswith(f"use {project} from now on, no longer {used}\n")
 
 
 @pytest.mark.parametrize(("said", "trusted"), [("y", True), ("", False), ("perhaps", False)])
