@@ -98,7 +98,8 @@ _ASIDES = (
     (
         "vendored",  # or generated; not "data": "which package" asks for no third-party code
         re.compile(
-            r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party)/"
+            r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party|[\w-]+-dist)/"
+            r"|(^|/)sqlite3(ext)?\.[ch]$"
             r"|^(deps|extern(als?)?|subprojects)/|\.(freezed|g|mapper|mocks)\.dart$"
             r"|(^|/)priv/static/|\.min\.(?:[cm]?js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
             re.IGNORECASE,

@@ -165,6 +165,8 @@ def test_data_counts_less_unless_asked_for(path):
         "zz_generated.deepcopy.go",
         "lib/cart.freezed.dart",
         "priv/static/shop.cjs.js",
+        "till/client-dist/till.js",
+        "src/sqlite3.h",
     ],
 )
 def test_code_of_others_counts_less_whatever_data_is_asked_for(path):
