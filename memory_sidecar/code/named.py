@@ -160,13 +160,13 @@ def _resolve_undefined(
             same = tuple(
                 (name,)
                 for name in known.same_but_for_case(token)
-                if not _sources_using(name, question, rows)
+                if not _sources_using(name, token, question, rows)
             )
             if rows.named_chunks(QueryNames(same, (), is_single_word=False, paths=())):
                 symbols += same
                 continue
         if _is_defined(QUALIFIER_SEPARATOR.split(token), known, is_key=names.is_single_word):
-            if using := _sources_using(token, question, rows):
+            if using := _sources_using(token, token, question, rows):
                 only_in_tests.add((token,))
                 if names.is_single_word and len(using) <= _most_holding(token, names):
                     chunks += using
@@ -185,15 +185,17 @@ def _resolve_undefined(
     return found, chunks
 
 
-def _sources_using(name: str, question: Question, rows: CodeRows) -> list[int]:
+def _sources_using(name: str, typed: str, question: Question, rows: CodeRows) -> list[int]:
     """Return the chunks of sources that hold `name`, which tests or examples alone define.
 
-    It may be the key of a setting, a flag or what another package defines.
+    It may be the key of a setting, a flag or what another package defines. Those that hold it as
+    `typed`, in another case, count, too: a test may have a constant `TILL_MODE` for "till_mode".
     """
     unasked, defining = question.asides & _NO_SOURCES, rows.defined_names.files_defining(name)
     if not defining or not all(unasked & asides_of(each) for each in defining):
         return []
-    holding = rows.texts_of(_chunks_holding(name, rows))
+    spelled = dict.fromkeys((name, typed))
+    holding = rows.texts_of([id_ for each in spelled for id_ in _chunks_holding(each, rows)])
     return [each.chunk_id for each in holding if not is_aside(each.filename)]
 
 
@@ -212,9 +214,9 @@ def _most_holding(token: str, names: QueryNames) -> int:
     """Return how many chunks may lead because they hold `token`, in a query of one word.
 
     If more hold a plain word or a part of a path, they are likely to be about something else; a
-    name is seldom written by chance.
+    name is seldom written by chance, nor is a key such as `max-size`.
     """
-    is_name = not names.paths and LOOKS_LIKE_NAME.search(token)
+    is_name = not names.paths and ("-" in token or LOOKS_LIKE_NAME.search(token))
     return MAX_PHRASE_CHUNKS - 1 if is_name else MAX_MESSAGE_CHUNKS
 
 

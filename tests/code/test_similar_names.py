@@ -99,10 +99,13 @@ def test_the_key_of_a_setting_is_none_of_the_names_that_end_like_it(search, proj
 
 def test_what_a_test_alone_defines_is_the_name_of_what_sources_have(search, project):
     (project / "tests").mkdir()
-    (project / "tests" / "tries.py").write_text("max_tries = 5\n\n\ndef maxTries():\n    pass\n")
+    tests = "TILL_MODE = 1\nmax_tries = 5\n\n\ndef maxTries():\n    pass\n"
+    (project / "tests" / "tries.py").write_text(tests)
     (project / "settings.c").write_text('int read(void) { return get("max_tries"); }\n')
+    (project / "modes.c").write_text('int mode(void) { return get("till_mode"); }\n')
     (project / "Shop.java").write_text("class Shop { int ask() { return maxTries(); } }\n")
-    for text, file in ("max_tries", "settings.c"), ("maxTries", "Shop.java"):
+    files = {"max_tries": "settings.c", "maxTries": "Shop.java", "till_mode": "modes.c"}
+    for text, file in files.items():
         best = search(text)[0]
         assert (best.filename, best.explain.boosts.get("exact_text")) == (file, 1)
     assert all("exact_symbol" not in hit.explain.boosts for hit in search("default max_tries"))
@@ -115,12 +118,13 @@ def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     )
 
 
-def test_a_parameter_in_very_many_chunks_means_each_of_them(search, project):
+@pytest.mark.parametrize("key", ["show_choices", "show-choices"])
+def test_a_parameter_in_very_many_chunks_means_each_of_them(search, project, key):
     holding = {f"use{number}.py" for number in range(MAX_MESSAGE_CHUNKS + 5)}
     for name in holding:
-        (project / name).write_text(f"{name[:-3]} = ask(text, show_choices={len(name)})\n")
+        (project / name).write_text(f"{name[:-3]} = ask('{key}', show={len(name)})\n")
     (project / "choices.py").write_text("def show(choices):\n    return show_all(choices)\n")
-    found = search("show_choices")[: len(holding)]
+    found = search(key)[: len(holding)]
     assert {hit.filename for hit in found} <= holding
 
 
