@@ -93,7 +93,8 @@ _GUIDE = re.compile(
     r"|versions? (?:is|are) (?:supported|required|needed)"
     r"|(?:which|what) [\w .-]{0,60}versions? [\w .-]{0,60}support\w*"
     r"|how is [\w .-]+ licensed|(?:which|what) licen[cs]e"
-    r"|report (?:(?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability)|bugs))\b",
+    r"|report (?:(?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability)|bugs))\b"
+    r"|\A\W*(?:run(?:ning)? (?:\w+ ){0,2}tests\b|(?:migrat|upgrad)(?:e|ing) from\b.*\bto\b)",
     re.IGNORECASE,
 )
 _ENTRY_PAGE = re.compile(

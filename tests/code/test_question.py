@@ -100,6 +100,9 @@ def test_what_a_request_is_about_stays(asked):
 def test_we_ask_for_code_and_not_for_a_guide():
     assert not Question.of("how do we parse a request").asks_for_guide
     assert Question.of("how do we run the tests").asks_for_guide
+    assert Question.of("run the tests of one package").asks_for_guide
+    assert Question.of("migrate from version 6 to 7").asks_for_guide
+    assert not Question.of("migrate the tables of a till").asks_for_guide
     assert Question.of("which language versions does lazy.nvim support").asks_for_guide
 
 
