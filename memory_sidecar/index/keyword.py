@@ -36,11 +36,10 @@ COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 _FIXED_POINT = 2.0**52  # BM25 is multiplied by it and truncated: as exact as a float from 1 on
 MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common in any rows
 _ALL_IDS = f"[[0, {2**63 - 1}]]"
-# Ranges of ids, given as JSON. Else their limits would be read from it again for each row found,
-# for twice the time that FTS5 takes.
-_WITH_RANGES = (
-    "WITH ranges (first, last) AS MATERIALIZED"
-    " (SELECT value ->> 0, value ->> 1 FROM json_each(?))"
+# Of ranges as JSON, and an expression. With a limit, else the ranges were read for each row found.
+_MATCHES = (
+    " FROM (SELECT value ->> 0 AS first, value ->> 1 AS last FROM json_each(?) LIMIT -1)"
+    " CROSS JOIN {0} WHERE {0} MATCH ? AND {0}.rowid BETWEEN first AND last"
 )
 
 
@@ -70,8 +69,7 @@ class Keywords:
 
         Scoring a row takes a microsecond, and the commonest words distinguish rows least.
         """
-        kept: set[str] = set()
-        total = 0
+        kept, total = set[str](), 0
         for term in sorted(self.rows, key=lambda term: self.rows[term]):
             if total and total + self.rows[term] > max_rows:
                 break
@@ -185,13 +183,11 @@ def _scores(
     words, weights = corpus.words, ", ".join(map(str, corpus.weights))
     # Returned as two texts, since each of a thousand rows would release the GIL and wait for it; of
     # whole numbers, which take a tenth of the time to read. NumPy sorts them in a tenth, too.
+    # With a limit, else BM25 would be called in `group_concat`, where FTS5 has no row.
     listed, scored = connection.execute(
-        f"{_WITH_RANGES} SELECT coalesce(group_concat(row), ''),"
-        f" coalesce(group_concat(CAST(score * {_FIXED_POINT} AS INTEGER)), '') FROM ("
-        f"SELECT {words}.rowid AS row, bm25({words}, {weights}) AS score"
-        f" FROM ranges CROSS JOIN {words} WHERE {words} MATCH ?"
-        f" AND {words}.rowid BETWEEN first AND last"
-        " LIMIT -1)",  # else BM25 would be called in `group_concat`, where FTS5 has no row
+        "SELECT coalesce(group_concat(row), ''),"
+        f" coalesce(group_concat(CAST(score * {_FIXED_POINT} AS INTEGER)), '') FROM (SELECT rowid"
+        f" AS row, bm25({words}, {weights}) AS score{_MATCHES.format(words)} LIMIT -1)",
         (ranges, match_expression(terms)),
     ).get
     ids, scores = (np.fromstring(each, np.int64, sep=",") for each in (listed, scored))
@@ -233,7 +229,7 @@ def document_frequencies(
 
     To count a stem, FTS5 reads its whole posting list, so this is done once for each commit.
     """
-    counts = counts_of_commit(connection)
+    counts = counts_of_commit.known(connection)
     keys = {stem: f"{corpus.vocabulary} {stem}" for stem in stems}
     if new := [stem for stem, key in keys.items() if key not in counts]:
         rows: list[Any] = connection.execute(
@@ -334,9 +330,7 @@ def _query_words(keywords: Keywords) -> Iterator[tuple[str, str]]:
 def rows_with(connection: Connection, corpus: Corpus, term: str, among: Among | None) -> Ids:
     # One text is read in a tenth of the time that as many rows take.
     listed = connection.execute(
-        f"{_WITH_RANGES} SELECT coalesce(group_concat({corpus.words}.rowid), '') FROM ranges"
-        f" CROSS JOIN {corpus.words} WHERE {corpus.words} MATCH ?"
-        f" AND {corpus.words}.rowid BETWEEN first AND last",
+        f"SELECT coalesce(group_concat(rowid), ''){_MATCHES.format(corpus.words)}",
         (among.ranges if among else _ALL_IDS, match_expression([term])),
     ).get
     ids = np.fromstring(listed, np.int64, sep=",")

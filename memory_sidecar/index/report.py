@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.errors import SidecarError
@@ -24,7 +24,9 @@ WINDOW_S = 10.0  # a pace is measured over so much of the latest work
 SHORTEST_S = 0.25  # a shorter span of work gives no pace
 VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"
-MAX_COUNTS = 4096  # tables and words whose counts are remembered for one commit
+MAX_KNOWN = 4096  # counts of tables and words that are remembered for one commit
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,40 @@ def recorded_roots(db: Path) -> list[tuple[str, str]]:
     return []
 
 
-def known_sources(connection: Connection) -> dict[str, SourceState]:
+class ReadOnce(Generic[T]):
+    """What was read of the commit that a connection sees, by any key."""
+
+    def __init__(self) -> None:
+        self._read: WeakKeyDictionary[Connection, tuple[object, dict[str, T]]] = WeakKeyDictionary()
+
+    def known(self, connection: Connection) -> dict[str, T]:
+        """Return what is known of the commit; callers add what they read.
+
+        Empty for a connection that may write, and again after MAX_KNOWN.
+        """
+        known: dict[str, T] = {}
+        if connection.readonly("main"):
+            version: Any = connection.pragma("data_version")
+            of_version, before = self._read.get(connection, (None, known))
+            if version == of_version and len(before) < MAX_KNOWN:
+                known = before
+            self._read[connection] = version, known
+        return known
+
+
+counts_of_commit = ReadOnce[int]()  # of rows, by table, and of rows with a word
+_sources_of_commit = ReadOnce[dict[str, SourceState]]()
+
+
+def known_sources(connection: Connection) -> Mapping[str, SourceState]:
     """Return every source that has rows, or was begun, by name, sorted."""
-    rows: Any = connection.execute(
-        "SELECT name, root, state_id, chunker, scanned_at FROM sources ORDER BY name"
-    )
-    return {name: SourceState(Path(root), *state) for name, root, *state in rows}
+    read = _sources_of_commit.known(connection)
+    if "" not in read:
+        rows: Any = connection.execute(
+            "SELECT name, root, state_id, chunker, scanned_at FROM sources ORDER BY name"
+        )
+        read[""] = {name: SourceState(Path(root), *state) for name, root, *state in rows}
+    return read[""]
 
 
 def scanned_sources(connection: Connection) -> set[str]:
@@ -163,27 +193,9 @@ def database_bytes(path: Path) -> int:
     return size
 
 
-_counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
-
-
-def counts_of_commit(connection: Connection) -> dict[str, int]:
-    """Return the counts known of the commit that `connection` sees; callers add theirs.
-
-    Empty for a connection that may write, and again after MAX_COUNTS.
-    """
-    counts: dict[str, int] = {}
-    if connection.readonly("main"):
-        version: Any = connection.pragma("data_version")
-        of_version, known = _counts.get(connection, (None, counts))
-        if version == of_version and len(known) < MAX_COUNTS:
-            counts = known
-        _counts[connection] = version, counts
-    return counts
-
-
 def row_count(connection: Connection, table: str) -> int:
     """Count the rows of `table`; on a read-only connection once for each commit."""
-    counts = counts_of_commit(connection)
+    counts = counts_of_commit.known(connection)
     if table not in counts:
         counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
         counts[table] = int(counted)
