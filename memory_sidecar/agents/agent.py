@@ -250,7 +250,7 @@ class Agent:
         self, reporter: Reporter, *embedded: Corpus
     ) -> Iterator[tuple[AgentStore, Connection]]:
         self._require_own(reporter)
-        self.registry.warn_if_emptied(reporter)
+        self.registry.warn_if_lost(reporter)
         self.pull_from_team(reporter)
         self.data.catch_up(reporter, removed=self._removed_sources, is_done=self._are_indexed)
         self._embed(embedded, reporter)

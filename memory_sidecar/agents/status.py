@@ -136,7 +136,7 @@ def status_of(
         names = services.agent_names() if db is None else ()
     agents = [services.agent(name) for name in names]
     codebase = services.codebase(db)
-    codebase.registry.warn_if_emptied(reporter)
+    codebase.registry.warn_if_lost(reporter)
     # First: once the team's server answers again, its chunks are counted, too.
     team = team_status(services) if db is None else None
     try:

@@ -182,7 +182,7 @@ class Call:
     @cached_property
     def codebase(self) -> Codebase:
         codebase = self.services.codebase(self.db)
-        codebase.registry.warn_if_emptied(self.reporter)
+        codebase.registry.warn_if_lost(self.reporter)
         return codebase
 
     @cached_property

@@ -30,7 +30,7 @@ def doctor(call: Call, fix: bool) -> list[Check]:
     except PathRefused as error:  # the data directory is a file
         return _report(call, [Check("data directory", False, error.message, error.hint)])
     with suppress(SidecarError):  # a failed check reports a list of sources that cannot be read
-        codebase.registry.warn_if_emptied(call.reporter)
+        codebase.registry.warn_if_lost(call.reporter)
     checks = _examine(call, codebase)
     if fix and any(check.remedy for check in checks):
         repair(checks, call.services, codebase, reporter=call.reporter)

@@ -84,7 +84,7 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
         registry = call.codebase.registry
     else:
         registry = call.services.agent(agent, call.db).registry
-        registry.warn_if_emptied(call.reporter)
+        registry.warn_if_lost(call.reporter)
     sources = call.mask(registry.all())
     nothing = "no source is registered"
     if agent is None and not sources and (names := [*_agents_with_directories(call)]):

@@ -255,7 +255,7 @@ class Codebase:
         """
         if not (sources := self.registry.all()):
             raise self.no_index_error()
-        self.registry.warn_if_emptied(reporter)
+        self.registry.warn_if_lost(reporter)
         snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
         with snapshot as (store, connection):
             scanned = {name: each.scanned_at for name, each in known_sources(connection).items()}

@@ -48,9 +48,10 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 
 
 class Registry:
-    """The sources in the file at `path`, read again at every call. A missing file has none.
+    """The sources in the file at `path`, read again at every call.
 
-    While the file is empty, as after a power cut, the sources are those of its copy or `recover`.
+    While it is missing, they are those of its copy; while empty, as after a power cut, if there is
+    no copy, those of `recover`.
     Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
@@ -86,13 +87,13 @@ class Registry:
         sources = self.all()
         return sources[_index_of(name, sources)]
 
-    def warn_if_emptied(self, reporter: Reporter) -> None:
-        """Give a notice if the file is empty, so that its sources were taken from elsewhere."""
+    def warn_if_lost(self, reporter: Reporter) -> None:
+        """Give a notice if the file is lost, so that its sources were taken from elsewhere."""
         document, origin = self._read()
         if origin:
             count = pluralize(len(self._sources(document, origin)), "source")
             again = "`memory-sidecar source add PATH` writes the list again"
-            reporter.notice(f"{self._path} is empty: {count} taken from {origin}; {again}")
+            reporter.notice(f"{self._path} is {self._lost}: {count} taken from {origin}; {again}")
 
     def name_of(self, given: str, here: Path) -> str:
         """Return the name of the source whose root is the path `given`, relative to `here`.
@@ -245,10 +246,11 @@ class Registry:
         return content if content.strip(b"\0 \t\r\n") else b""
 
     def _read(self) -> tuple[dict[str, Any], str]:
-        """Return the list and, if the file is empty, where the list was taken from, else ""."""
+        """Return the list and, if the file is lost, where the list was taken from, else ""."""
         content, origin = self._content(self._path), ""
-        if content == b"":
-            content, origin = self._content(self._copy), self._copy.name
+        if not content:
+            is_new = content is None and not self._copy.exists()
+            content, origin = self._content(self._copy), "" if is_new else self._copy.name
         if not content:
             found = self._recover() if origin else ()
             sources = [{"name": name, "root": root} for name, root in found]
@@ -286,15 +288,18 @@ class Registry:
     def _broken(self, why: str, origin: str) -> StoreForeign:
         if origin == self._copy.name:
             return StoreForeign(
-                f"{self._path} is empty, and its copy {origin} no readable list of sources ({why})",
+                f"{self._path} is {self._lost}, and its copy {origin} no list of sources ({why})",
                 hint=f"fix {origin}, or move it away: the sources are then those of the database,"
                 " without excludes and addresses",
             )
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",
-            hint=f"fix it, replace it by its copy {self._copy.name}, or move it away and register"
-            " the sources again with `source add`",
+            hint=f"fix it, or move it away: {self._copy.name}, or `source add`, replaces it",
         )
+
+    @property
+    def _lost(self) -> str:
+        return "empty" if self._path.exists() else "missing"
 
 
 def _entry(source: Source) -> dict[str, Any]:

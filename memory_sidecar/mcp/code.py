@@ -247,7 +247,7 @@ class Sources(Answer):
 
 def list_sources(caller: Caller, _asked: Arguments, report: Reporter) -> Sources:
     """List what is indexed, and how fresh."""
-    caller.codebase.registry.warn_if_emptied(report)
+    caller.codebase.registry.warn_if_lost(report)
     require_sources(caller)
     return Sources(sources=source_states(caller, caller.codebase.status()))
 

@@ -47,7 +47,7 @@ def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
     chunks = pending = 0
     team = team_status(caller.services)  # first, as in `status_of`
     try:
-        caller.codebase.registry.warn_if_emptied(report)
+        caller.codebase.registry.warn_if_lost(report)
         found = caller.codebase.status()
         require_sources(caller)
         sources = source_states(caller, found)

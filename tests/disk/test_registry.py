@@ -78,9 +78,10 @@ def test_a_change_reads_the_file_once(registry, path, tmp_path, monkeypatch):
     assert files.count(path) == 1
 
 
-def test_an_emptied_file_has_what_was_written_last(registry, path, tmp_path):
+@pytest.mark.parametrize("lose", [lambda path: path.write_bytes(b"\0" * 64), Path.unlink])
+def test_a_lost_file_has_what_was_written_last(registry, path, tmp_path, lose):
     shop = registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
-    path.write_bytes(b"\0" * 64)
+    lose(path)
     assert registry.all() == [shop]
     app = registry.add(folder(tmp_path, "app"))
     assert json.loads(path.read_text())["sources"][0]["excludes"] == ["*.txt"]
@@ -96,10 +97,11 @@ def test_a_file_of_an_earlier_version_gets_its_copy_with_the_next_call(registry,
 
 
 def test_a_source_is_registered_where_its_copy_cannot_be_written(registry, path, tmp_path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_name("sources.json~").mkdir()
     shop = registry.add(folder(tmp_path, "shop"))
-    assert registry.all() == [shop]
+    path.with_name("sources.json~").unlink()
+    path.with_name("sources.json~").mkdir()
+    app = registry.add(folder(tmp_path, "app"))
+    assert registry.all() == [shop, app]
 
 
 def test_where_the_copy_of_an_emptied_file_is_broken_its_advice_helps(registry, path, tmp_path):

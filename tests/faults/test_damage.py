@@ -143,6 +143,7 @@ DAMAGES = (
     Damage("registry cut", "**/sources.json", cut(0.5), is_ours=False),
     Damage("registry emptied", "**/sources.json", cut(0), is_ours=False),
     Damage("registry is garbage", "**/sources.json", hold("no such thing"), is_ours=False),
+    Damage("registry deleted", "**/sources.json", Path.unlink),
 )
 
 
