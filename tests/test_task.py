@@ -48,7 +48,7 @@ def call(project: Path, bin_folder: Path, **environment: str) -> tuple[int, str,
     return done.returncode, done.stdout, done.stderr
 
 
-def test_no_python(project, bin_folder):
+def test_without_a_python_one_line_says_which_would_do(project, bin_folder):
     status, output, error = call(project, bin_folder)
     assert (status, output, error.count("\n")) == (1, "", 1)
     assert "no Python 3.11 to 3.14 found" in error

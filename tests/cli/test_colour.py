@@ -43,7 +43,9 @@ def printing(folder: Path, environ: Mapping[str, str], *, is_terminal: bool) -> 
         ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, True, False),
     ],
 )
-def test_caller_decides(environ, is_terminal, is_coloured, tmp_path):
+def test_the_environment_decides_on_colours_before_the_terminal(
+    environ, is_terminal, is_coloured, tmp_path
+):
     call = printing(tmp_path, environ, is_terminal=is_terminal)
     assert (call.line(title("cart.py")) != "cart.py") == is_coloured
 

@@ -77,7 +77,7 @@ def test_what_other_programs_call_a_command_is_known():
 
 
 @pytest.mark.parametrize("arguments", [("version",), ("-V",), ("--version",)], ids=" ".join)
-def test_version(run, arguments):
+def test_the_version_is_one_line_however_it_is_asked_for(run, arguments):
     done = run(*arguments)
     assert (done.status, done.err) == (0, "")
     assert re.fullmatch(r"memory-sidecar, version [\d.]+\S*\n", done.out)

@@ -231,7 +231,7 @@ WHY = (
 )
 
 
-def test_why(served, project):
+def test_why_names_the_rule_that_leaves_a_file_out(served, project):
     (project / "bin").mkdir()
     (project / "bin" / "tool.py").write_text("x = 1\n")
     (project / "docs" / "late.md").write_text("# Late\n")

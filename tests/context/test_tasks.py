@@ -134,7 +134,7 @@ def test_an_empty_list_stays_a_list(project, write):
 
 
 @pytest.mark.parametrize("text", ["", "tasks:\n", "tasks: []\n", "# nothing\n", "other: 1\n"])
-def test_no_tasks(project, write, text):
+def test_a_file_without_tasks_stays_as_it_is(project, write, text):
     path = write(text)
     assert (read_tasks(project), archive_tasks(project)) == ([], [])
     assert path.read_text() == text

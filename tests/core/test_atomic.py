@@ -116,7 +116,7 @@ def test_what_is_there_is_not_overwritten(folder, tree):
 
 
 @pytest.mark.usefixtures("rename")
-def test_moving_between_folders(folder, tree):
+def test_a_move_to_another_folder_makes_that_and_leaves_nothing(folder, tree):
     (folder / "a.md").write_bytes(b"text")
     move_file(tree, "a.md", Tree(folder / "x"), "y/b.md")
     assert (folder / "x/y/b.md").read_bytes() == b"text"

@@ -56,7 +56,9 @@ def test_a_project_that_is_not_trusted_sets_nothing(project, environ):
     assert load_settings(project / "data" / "memory", environ) == Settings()
 
 
-def test_lists_and_paths(user_config, environ, tmp_path):
+def test_lists_have_commas_in_the_environment_and_paths_begin_at_their_file(
+    user_config, environ, tmp_path
+):
     user_config.write_text('child_environment = ["A", "B"]\nmodel_dir = "models"\n')
     settings = load_settings(tmp_path, environ | {"MEMORY_SIDECAR_EXCLUDES": "*.a, b/ ,"})
     assert settings.child_environment == ("A", "B")

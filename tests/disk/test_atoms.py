@@ -91,7 +91,7 @@ def test_refs_are_a_number_or_none(refs, count):
     assert facts.refs == count
 
 
-def test_cold():
+def test_what_was_never_read_is_cold_two_weeks_after_its_date():
     today = date(2026, 5, 6)
 
     def facts(refs: int, day: str):

@@ -99,7 +99,7 @@ def test_text_without_frontmatter_is_all_body(text):
     ],
     ids=repr,
 )
-def test_forms_of_frontmatter(text, meta):
+def test_every_form_of_frontmatter_is_read(text, meta):
     page = parse_page(text)
     assert (page.meta, page.body, page.problem) == (meta, "body", "")
 

@@ -172,7 +172,7 @@ def test_a_mistake_is_answered_by_one_line(prepared, place, words, status, names
     assert as_json["error"]["message"]
 
 
-def test_there_are_many():
+def test_at_least_thirty_mistakes_are_made():
     assert len({words for _, words, _, _ in MISTAKES}) >= 30
 
 

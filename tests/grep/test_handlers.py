@@ -116,7 +116,7 @@ def test_what_a_source_excludes_is_left_out_below_it_too(files, run, project):
     assert files("def $F($$$): $$$", cwd=project / "shop") == ["payment.py"]
 
 
-def test_globs_narrow_it(files):
+def test_globs_say_which_files_are_searched(files):
     assert files("return $X", "--path", "*.ts") == ["web/retry.ts"]
     assert files("return $X", "--path", "web/", "--path", "/日本語.py") == [
         "web/retry.ts",

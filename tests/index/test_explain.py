@@ -25,7 +25,7 @@ def adds_up(hits) -> bool:
 
 
 @pytest.mark.parametrize("mode", SearchMode)
-def test_of_code(make_codebase, project, mode):
+def test_the_terms_of_a_hit_in_code_add_up_to_its_score(make_codebase, project, mode):
     (project / "tests").mkdir()
     (project / "tests" / "test_cart.py").write_text("def test_total_price(): ...\n")
     codebase = make_codebase()
@@ -41,7 +41,7 @@ def test_of_code(make_codebase, project, mode):
 
 
 @pytest.mark.parametrize("mode", SearchMode)
-def test_of_memories(make_agent, data_dir, mode):
+def test_the_terms_of_a_memory_add_up_to_its_score(make_agent, data_dir, mode):
     folder = data_dir / "knowledge" / "architect"
     for number in range(5):
         write_memory(folder, f"m{number}.md", f"Retry with a delay of {number} seconds.")
@@ -54,7 +54,7 @@ def test_of_memories(make_agent, data_dir, mode):
 
 
 @pytest.mark.parametrize("mode", SearchMode)
-def test_of_sessions(make_agent, mode):
+def test_the_terms_of_a_hit_in_a_session_add_up_to_its_score(make_agent, mode):
     sessions = Sessions(make_agent(), Silent())
     told = ("where is the token", "in the header", "and the refresh", "every hour", "thanks")
     messages = [{"role": "user", "content": text} for text in told]

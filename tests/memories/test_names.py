@@ -18,7 +18,7 @@ from memory_sidecar.memories.names import (
 
 
 @pytest.mark.parametrize("agent", ["a", "architect", "gpt-5.1_x", "0", "a" * 64, "shared"])
-def test_agent_ids(agent):
+def test_a_valid_agent_id_is_taken_as_it_is(agent):
     assert check_agent(agent) == agent
 
 
@@ -50,7 +50,7 @@ def test_other_agent_ids_are_refused(agent):
         ("u\u0308ber", "über"),
     ],
 )
-def test_categories(category, path):
+def test_a_category_becomes_a_path_with_slashes(category, path):
     assert check_category(category) == path
 
 
@@ -107,7 +107,7 @@ def test_a_refused_category_comes_with_a_good_one():
         ("メモ/覚書", "メモ/覚書.md"),
     ],
 )
-def test_paths(given, path):
+def test_the_path_of_a_memory_has_slashes_and_its_suffix(given, path):
     assert check_path(given) == path
     assert check_new_path(given) == path
 
@@ -153,7 +153,7 @@ def test_names_that_people_gave_are_found():
         ("", ""),
     ],
 )
-def test_slugs(text, made):
+def test_a_slug_has_the_words_of_a_text_and_is_a_valid_name(text, made):
     assert slug(text) == made
     assert not made or is_name(made)
 

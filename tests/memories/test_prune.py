@@ -137,11 +137,11 @@ SOME = [
     ],
     ids=repr,
 )
-def test_rules(rule, found):
+def test_a_rule_finds_what_it_names_the_weakest_first(rule, found):
     assert [each.file for each, _ in prune_candidates(SOME, rule)] == found
 
 
-def test_reasons():
+def test_each_candidate_has_the_first_reason_that_holds():
     rule = PruneRule(expired=True, superseded=True, unused_since=NOW - 30 * DAY_MS, keep=1)
     reasons = {each.file: reason for each, reason in prune_candidates(SOME, rule)}
     assert reasons == {

@@ -291,7 +291,7 @@ def test_an_update_of_the_text_keeps_the_rest(directory, remember):
     assert (updated.file.page.tags, updated.file.page.created_at) == (("db",), NOW)
 
 
-def test_empty_removes(directory, remember):
+def test_an_empty_value_removes_a_property(directory, remember):
     given = {"summary": "s", "status": "valid", "pinned": True, "expires_at": LATER}
     path = remember("Use SQLite.", tags=("a",), **given).file.path
     changes = Changes(summary="", status="", pinned=False, never_expires=True, remove_tags=("a",))

@@ -39,7 +39,7 @@ A source's own
     core/test_settings.py::test_a_source_may_leave_out_more_and_nothing_else
     core/test_settings.py::test_one_sources_settings_are_no_other_ones
 Relative paths
-    core/test_settings.py::test_lists_and_paths
+    core/test_settings.py::test_lists_have_commas_in_the_environment_and_paths_begin_at_their_file
 Names in a list
     disk/test_registry.py::test_a_broken_file_is_named_and_never_overwritten
     disk/test_registry.py::test_a_file_of_another_user_is_not_believed
@@ -62,7 +62,7 @@ Skills and systemd units
     setup/test_plan.py::test_settings_that_are_a_link_are_written_where_it_leads
 `memory-sidecar web` listens
     web/test_command.py::test_the_daemon_serves_it_until_it_is_stopped
-    web/test_command.py::test_it_ends_unused
+    web/test_command.py::test_the_page_ends_when_no_browser_uses_it
 Its address opens once
     web/test_guard.py::test_a_token_opens_once
     web/test_guard.py::test_a_cookie_of_ones_own_making_is_none

@@ -54,7 +54,7 @@ def test_the_daemon_serves_it_until_it_is_stopped(home):
         reader.get("/memories")
 
 
-def test_it_ends_unused(served):
+def test_the_page_ends_when_no_browser_uses_it(served):
     ended: list[str] = []
     site = Site(
         served.services,
