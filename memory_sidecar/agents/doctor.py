@@ -107,7 +107,7 @@ def _code(codebase: Codebase) -> list[Check]:
             return [Check("database", True, nothing.message, nothing.hint)]
     except SidecarError as error:  # of a list of sources that cannot be read
         return [_check("", "", False, error.message, error.hint)]
-    database, *others = _database(codebase.data, more=partial(_history, codebase))
+    database, *others = _database(codebase.data, "", partial(_history, codebase))
     if codebase.sharing.team is not None:
         database = replace(database, text=f"{database.text}, beside the team's")
     return [database, *others]
@@ -132,7 +132,7 @@ def _excludes(services: Services, codebase: Codebase) -> Iterator[Check]:
 CheckRows = Callable[[Connection], Sequence[Check]]
 
 
-def _database(data: Database[Any], agent: str = "", more: CheckRows = lambda _: ()) -> list[Check]:
+def _database(data: Database[Any], agent: str, more: CheckRows) -> list[Check]:
     """Check a database's file, sources, watches, vectors and `more`; if damaged, the file alone.
 
     `agent`: the owner of the database, "" for the code's. Never raises SidecarError.

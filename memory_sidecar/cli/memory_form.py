@@ -76,7 +76,7 @@ def memories_of(call: Call, agent: str) -> Memories:
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
 
-def memory_line(memory: Facts, below: Sequence[str] = ()) -> tuple[Styled, str]:
+def memory_line(memory: Facts, below: Sequence[str]) -> tuple[Styled, str]:
     """Return the line that shows a memory: its path, date, marks and title.
 
     The title is left out if it is only the beginning of the first line shown `below`.

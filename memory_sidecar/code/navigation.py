@@ -287,18 +287,15 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
     for name, keys in wanted.items():
         near = graph.files_with_any(owners[name])
         met_by = cache(frozenset(keys).intersection)  # thousands of uses have the same meaning
-        for used in graph.uses(name):
-            for place in used.places:
-                meaning = resolver.meaning_of(name, used.at, place)
-                met = met_by(meaning.keys)
-                if met and (place.how == "call" or not all(keys[key] for key in met)):
-                    is_near = used.at.id in near or used.at.id in own
-                    yield UsePlace(used.at, name, place, meaning, is_near=is_near)
-                elif meaning.confidence != "by name":
-                    reached = (each for key in meaning.keys for each in overrides.get(key, ()))
-                    if any(may_reach(lineages, used.at, place, each) for each in reached):
-                        likely = replace(meaning, confidence="likely")
-                        yield UsePlace(used.at, name, place, likely)
+        for at, place in ((used.at, place) for used in graph.uses(name) for place in used.places):
+            meaning = resolver.meaning_of(name, at, place)
+            met = met_by(meaning.keys)
+            if met and (place.how == "call" or not all(keys[key] for key in met)):
+                yield UsePlace(at, name, place, meaning, is_near=at.id in near or at.id in own)
+            elif meaning.confidence != "by name":
+                reached = (each for key in meaning.keys for each in overrides.get(key, ()))
+                if any(may_reach(lineages, at, place, each) for each in reached):
+                    yield UsePlace(at, name, place, replace(meaning, confidence="likely"))
 
 
 def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:

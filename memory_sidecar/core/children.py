@@ -111,7 +111,6 @@ def run_child(
     Raises OSError and subprocess.TimeoutExpired.
     """
     folder = Path(home(environ))
-    until_s = time.monotonic() + timeout_s
     with subprocess.Popen(  # noqa: S603  found by its absolute path
         arguments,
         env=dict(environ),
@@ -127,20 +126,27 @@ def run_child(
         Thread(target=_feed, args=(process.stdin, text), daemon=True).start()
         process.stdin = None  # `communicate` takes input only if it is called once
         try:
-            while True:
-                left_s = until_s - time.monotonic()
-                try:
-                    out, err = process.communicate(timeout=min(left_s, STEP_S))
-                except subprocess.TimeoutExpired as error:
-                    if left_s <= STEP_S:
-                        raise subprocess.TimeoutExpired(arguments, timeout_s) from error
-                    if meanwhile is not None:
-                        meanwhile()
-                else:
-                    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+            out, err = _await_end(process, timeout_s, meanwhile)
         except BaseException:
             process.kill()
             raise
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def _await_end(
+    process: subprocess.Popen[bytes], timeout_s: float, meanwhile: Callable[[], None] | None
+) -> tuple[bytes, bytes]:
+    """Return what `process` wrote to its two outputs. Raises subprocess.TimeoutExpired."""
+    until_s = time.monotonic() + timeout_s
+    while True:
+        left_s = until_s - time.monotonic()
+        try:
+            return process.communicate(timeout=min(left_s, STEP_S))
+        except subprocess.TimeoutExpired as error:
+            if left_s <= STEP_S:
+                raise subprocess.TimeoutExpired(process.args, timeout_s) from error
+        if meanwhile is not None:
+            meanwhile()
 
 
 def _feed(pipe: IO[bytes], text: bytes) -> None:
