@@ -36,7 +36,7 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import MAX_PATH_BYTES, is_utf8
 from memory_sidecar.core.paths import DataDir, find_data_dir
 from memory_sidecar.core.projects import asks_for_help, given_path
-from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
+from memory_sidecar.core.results import MaybeWeak, pluralize, to_builtins, warn_if_weak
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.visible import visible, visible_json, visible_line
 
@@ -54,7 +54,7 @@ _INPUT_PART_BYTES = 1 << 16
 MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 19  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
-Hits = TypeVar("Hits", bound=Sequence[Judged])
+Hits = TypeVar("Hits", bound=Sequence[MaybeWeak])
 TextLine = str | Styled | tuple[str | Styled, ...]
 
 IMPORTING = threading.RLock()

@@ -138,14 +138,14 @@ def ask_each(names: Iterable[str], ask: Callable[[str], T], reporter: Reporter) 
     return found
 
 
-class Judged(Protocol):
+class MaybeWeak(Protocol):
     """A hit that says whether it is weak."""
 
     @property
     def is_weak(self) -> bool: ...
 
 
-def warn_if_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
+def warn_if_weak(hits: Sequence[MaybeWeak], reporter: Reporter) -> None:
     """Give `reporter` the notice WEAK_ALONE if even the first of `hits`, best first, is weak."""
     if hits and hits[0].is_weak:
         reporter.notice(WEAK_ALONE)

@@ -38,7 +38,7 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import ASKED, QUESTIONS
-from memory_sidecar.core.results import Judged
+from memory_sidecar.core.results import MaybeWeak
 from memory_sidecar.core.times import Clock, iso_utc, parse_time
 
 MOVED = "move"
@@ -168,7 +168,7 @@ class AskedQuestion:
     agent: str
 
 
-H = TypeVar("H", bound=Judged)
+H = TypeVar("H", bound=MaybeWeak)
 
 
 class QuestionLog:

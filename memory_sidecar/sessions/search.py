@@ -79,7 +79,7 @@ from memory_sidecar.sessions.ranking import (
 from memory_sidecar.sessions.results import SessionHit
 
 PARTS = 200  # best rows that are grouped by session
-JUDGED = 100  # best rows in which the words that very many rows hold are looked up
+LOOKED_UP = 100  # best rows in which the words that very many rows hold are looked up
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
 TIME_WEIGHT = 0.15  # of being from the time that the question names
@@ -268,8 +268,8 @@ class _RowSearch:
         rows = Rows.of(self._cosines(), lists, self.allowed)
         rows = rows.covered(postings.lists, postings.weights)
         if postings.unread:
-            judged = rows.ids[best_places(rows.relevance, max(JUDGED, top_k))]
-            held = rows_with_stems(self.connection, corpus, judged.tolist(), postings.unread)
+            best = rows.ids[best_places(rows.relevance, max(LOOKED_UP, top_k))]
+            held = rows_with_stems(self.connection, corpus, best.tolist(), postings.unread)
             rows = rows.covered(held, postings.weights)
         lifted = rows.relevance + self.lift.of(rows.ids)
         found = rows.ids[best_places(lifted, max(COMMON_RANK, top_k))]
