@@ -62,7 +62,7 @@ def setup(
     may_write = not dry_run and any(step.outcome.is_change for step in plan.steps)
     asks = may_write and not yes
     if asks:
-        call.confirm(_step_lines(plan.steps, is_done=False), "Write this?")
+        call.confirm(step_lines(plan.steps, is_done=False), "Write this?")
     if may_write or (undo and plan.steps and not dry_run):  # also to drop the notes of what is gone
         plan.carry_out()
     shown = () if asks else plan.steps
@@ -130,7 +130,7 @@ def _make_hook(
 
 
 def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[TextLine]:
-    yield from _step_lines(steps, is_done=done.written)
+    yield from step_lines(steps, is_done=done.written)
     if any(step.outcome is StepOutcome.FAILED for step in done.steps):
         return  # the error that follows names them
     if done.written:
@@ -141,7 +141,8 @@ def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[Tex
         yield "nothing to change"
 
 
-def _step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Styled]:
+def step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Styled]:
+    """Return the lines that show `steps` by coding agent, alike ones in one line."""
     in_order = sorted(steps, key=lambda step: NAMES.index(step.agent))  # --undo mixes them
     for agent, of_agent in groupby(in_order, key=lambda step: step.agent):
         yield title(agent)

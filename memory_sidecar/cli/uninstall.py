@@ -12,10 +12,11 @@ from typing import Annotated
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, script_path
 from memory_sidecar.cli.options import with_data_dir
 from memory_sidecar.cli.service import installed_units, remove_units
+from memory_sidecar.cli.setup import step_lines
 from memory_sidecar.core.errors import PathRefused, SidecarError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir
@@ -26,7 +27,7 @@ from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.running import running_daemons
 from memory_sidecar.daemon.start import end_daemon
 from memory_sidecar.setup.notes import lock_path, notes_path
-from memory_sidecar.setup.plan import Plan, StepOutcome
+from memory_sidecar.setup.plan import Plan, Step, StepOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Undo:
 
     removals: Sequence[Removal]
     carry_out: Callable[[], object]
+    steps: Sequence[Step] = ()  # if `removals` are what coding agents were given
 
 
 @click.command()
@@ -71,12 +73,12 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     folder = Path(config_folder(call.environ))
     settings = [_undo_path("settings", folder)] if folder.is_dir() else []
     learnt = [*_undo_data(data_dir), *settings] if with_data else []
-    removals = tuple(removal for undo in (*undos, *learnt) for removal in undo.removals)
+    every = (*undos, *learnt)
+    removals = tuple(removal for undo in every for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     asks = bool(going) and not (dry_run or yes)
     if asks:
-        lines = _removal_lines(removals, is_done=False)
-        call.confirm(lines, f"Remove {pluralize(len(going), 'thing')}?")
+        call.confirm(_undo_lines(every, is_done=False), f"Remove {pluralize(len(going), 'thing')}?")
     done = bool(going) and not dry_run
     if not dry_run:  # even if nothing is to go: an undo that cannot read its notes is an error
         _carry_out(undos)
@@ -86,7 +88,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
     uninstalled = Uninstalled(done, removals)
-    return call.show(uninstalled, _lines_of(uninstalled, shown=() if asks else removals, kept=kept))
+    return call.show(uninstalled, _lines_of(uninstalled, shown=() if asks else every, kept=kept))
 
 
 def _carry_out(undos: Sequence[Undo]) -> None:
@@ -133,7 +135,7 @@ def _undo_setup(call: Call) -> Undo:
         plan.carry_out()
         plan.require_all()
 
-    return Undo(removals, carry_out)
+    return Undo(removals, carry_out, plan.steps)
 
 
 def _refused(path: Path, error: SidecarError) -> Undo:
@@ -187,8 +189,8 @@ def _drop_empty_folders(call: Call) -> None:
             continue  # missing, or not empty
 
 
-def _lines_of(done: Uninstalled, *, shown: tuple[Removal, ...], kept: str) -> Iterator[str]:
-    yield from _removal_lines(shown, is_done=done.done)
+def _lines_of(done: Uninstalled, *, shown: Sequence[Undo], kept: str) -> Iterator[TextLine]:
+    yield from _undo_lines(shown, is_done=done.done)
     if not (done.removals or kept):
         yield "nothing but the program is on this machine"
     elif done.done and not shown:
@@ -200,6 +202,10 @@ def _lines_of(done: Uninstalled, *, shown: tuple[Removal, ...], kept: str) -> It
     yield f"the program itself: `{uninstall_command()}`"
 
 
-def _removal_lines(removals: tuple[Removal, ...], *, is_done: bool) -> Iterator[str]:
-    for each in removals:
-        yield f"{each.outcome.describe(each.reason, is_done=is_done)}: {each.what}  {each.path}"
+def _undo_lines(undos: Sequence[Undo], *, is_done: bool) -> Iterator[TextLine]:
+    for undo in undos:
+        if undo.steps:
+            yield from step_lines(undo.steps, is_done=is_done)
+            continue
+        for each in undo.removals:
+            yield f"{each.outcome.describe(each.reason, is_done=is_done)}: {each.what}  {each.path}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -64,6 +65,9 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     shown = user.call("uninstall", "--dry-run").stdout
     for named in (user.data_dir, other, ".claude/settings.json", "bash-completion"):
         assert str(named) in shown
+    (skills,) = (line for line in shown.splitlines() if "skill" in line)
+    assert skills.endswith(f"  {user.folder}/.claude/skills")
+    assert {"project-search", "knowledge-search", "indexing"} < {*re.split("[ ,]+", skills)}
     asked = user.call("uninstall")
     assert (asked.returncode, asked.stdout) == (2, "")  # nobody is there to be asked
     for told in (shown, asked.stderr):
