@@ -95,9 +95,23 @@ class Snapshot:
         if any(map(file_filter(wanted), files)):
             return
         globs = wanted.path_globs[:MAX_EXPLAINED]
-        like = _nearest_path(globs, [file.path for file in files])
+        like = self._inside(globs, files) or _nearest_path(globs, [file.path for file in files])
         near = f": the nearest is {like}" if like else ""
         reporter.notice(f"no indexed file is {wanted.in_words}{self._left_out(globs) or near}")
+
+    def _inside(self, globs: Sequence[str], files: Sequence[ChunkFile]) -> str:
+        """Return what one of `globs` that begins with a source's name or folder is inside it.
+
+        "" if none of `files` is that.
+        """
+        roots = [(name, self.roots[name]) for name in self.asked if name in self.roots]
+        above = {part for name, root in roots for part in (name, root.name)}
+        for first, _, inside in (glob.partition("/") for glob in globs):
+            if first in above and inside:
+                is_inside = file_filter(CodeFilter(path_globs=(inside,)))
+                if any(map(is_inside, files)):
+                    return inside
+        return ""
 
     def _left_out(self, globs: Sequence[str]) -> str:
         """Return why what is at the fixed beginning of one of `globs` is not indexed, or ""."""

@@ -427,10 +427,15 @@ def test_an_absolute_pattern_leads_to_the_source_it_lies_in(caller, tmp_path):
     assert kept["hits"] == []
 
 
-def test_patterns_that_leave_nothing_are_pointed_at(onlooker):
-    told = given(onlooker, "search_code", query="add_item", paths=["shpo/**"])
-    pointed = "no indexed file is shpo/**: the nearest is shop/"
+@pytest.mark.parametrize(
+    ("pattern", "nearest"), [("shpo/**", "shop/"), ("project/shop/*.py", "shop/*.py")]
+)
+def test_patterns_that_leave_nothing_are_pointed_at(onlooker, pattern, nearest):
+    told = given(onlooker, "search_code", query="add_item", paths=[pattern])
+    pointed = f"no indexed file is {pattern}: the nearest is {nearest}"
     assert (told["hits"], told["notices"][-1]) == ([], pointed)
+    there = given(onlooker, "search_code", query="add_item", paths=[nearest])
+    assert there["hits"]
 
 
 def test_of_many_patterns_that_leave_nothing_only_some_are_repeated(onlooker):
