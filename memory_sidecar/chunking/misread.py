@@ -122,7 +122,11 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         _words(rb"\bactual(?=[ \t]+constructor\b)"),  # `internal actual constructor(`
         _words(rb"(?<!\$)\$\$+(?=\")"),  # `$$"{price}"`
         _words(rb"(?<!\$)\$\$+\"[^\"\n]*\"", b"1"),  # `$$"${not.read}"`
-        _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
+        _words(  # before a declaration; in the type of a function: `f: context(A) B.() -> C`
+            rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"
+            rb"|(?<![\w.])context\([^()\n]*\)"
+            rb"(?=[ ](?:suspend )?(?:[\w.<>?]+[.])?\([^()\n]*\)[ ]?->)"
+        ),
         _words(rb"(?<=[^\s{;])(?<!->)[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
     "swift": _CONDITIONS,

@@ -228,13 +228,14 @@ def related_chunks(
         counts.notice_pending(reporter, outcome)
 
     def fetch(count: int) -> list[tuple[StoredChunk, float]]:
-        arm = nearest(count + 1)
-        ids = distinct(arm.best(count + 1))
+        depth = max(count + 1, DEPTH)  # so that among equal ones the path decides, not the row
+        arm = nearest(depth)
+        ids = distinct(arm.best(depth))
         scores = dict(zip(ids.tolist(), arm.scores_of(ids).tolist(), strict=True))
         scores.pop(chunk, None)
-        best = sorted(scores, key=lambda each: (-scores[each], each))[:count]
-        stored = {each.chunk_id: each for each in rows.read(best)}
-        return [(stored[each], scores[each]) for each in best]
+        found = [(each, scores[each.chunk_id]) for each in rows.read([*scores])]
+        found.sort(key=lambda pair: (-pair[1], *pair[0].place))
+        return found[:count]
 
     def is_present(found: tuple[StoredChunk, float]) -> bool:
         return not rows.is_deleted(found[0].source, found[0].filename)

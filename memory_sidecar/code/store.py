@@ -177,3 +177,8 @@ class StoredChunk:
     filename: str
     language: str
     chunk: Chunk
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Where it begins: to sort by."""
+        return self.source, self.filename, self.chunk.start_line

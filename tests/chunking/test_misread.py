@@ -69,6 +69,13 @@ ONE_BRANCH = "".join(
             "f g t",
         ),
         ("kotlin", "class A {\n  context(log: Log)\n  fun f() {}\n  val x = 1\n}", "A f x"),
+        (
+            "kotlin",
+            "class A {\n  fun <T> f(b: context(Log) T.() -> Unit) {}\n"
+            "  val x: context(Log) () -> B = y\n"
+            "  fun g(b: context(Log, C<D>) suspend (E) -> F) {}\n}\nfun h() {}\n",
+            "A f x g h",
+        ),
         ("kotlin", "class A {\n  companion object { val x = 1 }\n  fun f() {}\n}", "A x f"),
         ("kotlin", "class A {\n  fun f() {\n    g()\n    in1.h()\n  }\n  fun i() {}\n}", "A f i"),
         ("kotlin", "class A {\n  fun f() {\n    open = true\n  }\n  fun i() {}\n}", "A f i"),

@@ -453,6 +453,17 @@ def test_what_is_related_says_that_it_leaves_out_what_has_no_vector(codebase, pr
     assert notices.has("% done: leaving out the others")
 
 
+def test_of_equal_chunks_the_path_decides_which_is_related_first(codebase, project, notices):
+    for name in ("c", "a", "b", "asked"):  # rows in this order
+        (project / f"{name}.py").write_text("def is_leap(year): return year % 4 == 0\n")
+        codebase.index([project], reporter=notices)
+    for top_k in (1, 3):
+        hits = codebase.related(
+            Line("project", "asked.py", 1), CodeFilter(), top_k=top_k, reporter=notices
+        )
+        assert [hit.filename for hit in hits] == ["a.py", "b.py", "c.py"][:top_k]
+
+
 def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_path, notices):
     for name, count in (("second", 3), ("third", 5)):
         (tmp_path / name).mkdir()
