@@ -282,15 +282,15 @@ class Database(Generic[S]):
     ) -> Iterator[tuple[S, Connection]]:
         """Yield the store and one commit of it; notices say what it lacks of `sources`, or of all.
 
-        Sources without rows are indexed first, with vectors if the caller `embeds`. A process that
-        watches waits once, for MISSING_PATIENCE_S, for the first scan of those `wanted`, if any.
+        Those `wanted`, or all, are indexed first if they have no rows, with vectors if the caller
+        `embeds`. A process that watches waits once for their first scan, for MISSING_PATIENCE_S.
         """
         sources = self.sources() if sources is None else sources
         asked = [each for each in sources if not wanted or each.name in wanted]
         with ExitStack() as stack:
             store = self.open()
             connection = stack.enter_context(store.reading())
-            known, missing = lacks.known_and_missing(self.file, connection, sources, reporter)
+            known, missing = lacks.known_and_missing(self.file, connection, asked, reporter)
             first = {each.name for each in asked} - scanned_sources(connection)
             if missing or (self.is_watching and first):
                 stack.close()

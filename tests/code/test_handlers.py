@@ -340,6 +340,14 @@ def test_a_search_says_that_it_makes_the_database_again(make_codebase, codebase,
     assert notices.has("holds nothing of project: indexing it")
 
 
+def test_a_question_to_one_source_says_and_indexes_nothing_of_another(codebase, notices, tmp_path):
+    (tmp_path / "second").mkdir()
+    codebase.registry.add(tmp_path / "second")
+    assert files_with(codebase, notices, "total_price", sources=("project",))
+    assert notices.said == []
+    assert {each.name for each in codebase.status().sources if each.scanned_at} == {"project"}
+
+
 def test_indexing_one_source_brings_a_lost_one_back(
     make_codebase, codebase, data_dir, notices, tmp_path
 ):
