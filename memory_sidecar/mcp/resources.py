@@ -12,6 +12,7 @@ from memory_sidecar.code.files import read_file
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import NotFound, one_line
 from memory_sidecar.core.results import Silent
+from memory_sidecar.core.visible import visible
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.memories import key_of, mark_memory, properties_of, resolve_memory
 from memory_sidecar.mcp.quoting import join_notes
@@ -69,7 +70,8 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
         text, kind = _file(caller, owner, path), PLAIN
     else:
         raise NotFound(f"{uri} is not offered here")
-    content = types.TextResourceContents(uri=uri, mime_type=kind, text=mask_credentials(text)[0])
+    shown = visible(mask_credentials(text)[0])
+    content = types.TextResourceContents(uri=uri, mime_type=kind, text=shown)
     return types.ReadResourceResult(contents=[content])
 
 

@@ -26,7 +26,7 @@ from memory_sidecar import __version__
 from memory_sidecar.core.credentials import count_masks, mask_credentials, mask_document
 from memory_sidecar.core.errors import Conflict, SidecarError, as_sidecar_error, one_line
 from memory_sidecar.core.results import pluralize, to_builtins
-from memory_sidecar.core.visible import abridge
+from memory_sidecar.core.visible import abridge, visible
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.budget import within
 from memory_sidecar.mcp.caller import Caller, Workspace
@@ -100,7 +100,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     except Exception as error:
         return _failed(_internal(error, tool.name), [], caller)
     text = _with_notices(within(result.text(), asked.max_tokens), result.notices)
-    blocks: list[types.ContentBlock] = [types.TextContent(text=text)]
+    blocks: list[types.ContentBlock] = [types.TextContent(text=visible(text))]
     if not caller.is_structured:  # a host that gets both shows its model only the structured one
         return types.CallToolResult(content=blocks)
     return types.CallToolResult(content=blocks, structured_content=to_builtins(result))
@@ -232,7 +232,7 @@ def _internal(error: Exception, what: str) -> SidecarError:
 
 def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:
     text, _ = mask_credentials(_with_notices(_error_text(error, caller), notices))
-    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+    return types.CallToolResult(content=[types.TextContent(text=visible(text))], is_error=True)
 
 
 def _error_text(error: SidecarError, caller: Caller) -> str:

@@ -41,6 +41,16 @@ def test_stored_memory_is_found_by_every_way_of_asking(newcomer):
     assert read["memory"]["source"] == "agent:alice"
 
 
+def test_a_stored_text_neither_controls_a_terminal_nor_hides_in_an_answer(newcomer):
+    steering = "Totals\x1b]52;c;aGk=\x07 are\u202e cents\x9b31m\U000e0041"
+    path = remember(newcomer, steering)
+    shown = r"Totals\x1b]52;c;aGk=\x07 are\u202e cents\x9b31m\U000e0041"
+    for tool, arguments in (("get_memory", {"path": path}), ("search_memories", {"query": RULE})):
+        assert shown in text_of(call(newcomer, tool, **arguments))
+    assert given(newcomer, "get_memory", path=path)["memory"]["content"] == steering
+    assert r"\x1b[2J" in refused(newcomer, "get_memory", path="no\x1b[2J")
+
+
 def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
     remember(newcomer)
     remember(newcomer, "Zebras graze at night.", "codebase")
