@@ -710,7 +710,8 @@ def test_a_wait_scans_only_what_is_asked_about(make_codebase, project, tmp_path,
 def test_rows_of_a_source_whose_registration_was_lost_go(make_codebase, project, tmp_path):
     codebase = make_codebase()
     codebase.index([project], reporter=Silent(), embed=False)
-    codebase.paths.registry.unlink()
+    for file in codebase.paths.registry.parent.glob(f"{codebase.paths.registry.name}*"):
+        file.unlink()  # the list, and its copy
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.py").write_text("def heron(): pass\n")
