@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
+from memory_sidecar.code.directory import typed_path
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import TEXT, detect_language
@@ -107,3 +108,16 @@ def members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[Def
         if each.scope == owner.path
     ]
     return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.name).ratio())
+
+
+def file_hint(graph: Graph, name: str) -> str:
+    """Return a hint which command takes the file called `name`, if one is indexed; else ""."""
+    row = graph.connection.execute(
+        "SELECT source, path FROM files WHERE status = 'indexed'"
+        " AND substr('/' || path, -length(?1)) = ?1 ORDER BY length(path), source, path LIMIT 1",
+        (f"/{name}",),
+    ).get
+    if row is None:
+        return ""
+    typed = typed_path(graph.connection, *row)
+    return f"it is a file: `memory-sidecar impact {typed}` tells what uses it"

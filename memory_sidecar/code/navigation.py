@@ -17,7 +17,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
-from memory_sidecar.code.name_parts import definitions_meant, members_like, parse_name
+from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
@@ -197,9 +197,9 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     members = members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
     # Also name a definition of that name elsewhere, such as a member of a base or embedded struct.
     known = [*members[: MAX_NEAREST_NAMES - 1], *named] if named else [*near, *members]
-    if known:
-        paths = [*dict.fromkeys(each.path for each in known)]
+    if paths := [*dict.fromkeys(each.path for each in known)]:
         hint = f"there is {', '.join(paths[:MAX_NEAREST_NAMES])}"
+    hint = file_hint(graph, asked.what) or hint
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
 
 

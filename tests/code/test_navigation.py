@@ -916,6 +916,13 @@ def test_a_near_name_is_told_where_others_are_more_than_are_compared(run, tmp_pa
     assert "there is Shop.sort, Heap.sort" in run("def", "Shop.srt", cwd=tmp_path).err
 
 
+def test_a_file_that_is_asked_for_like_a_name_is_told_of_as_one(call):
+    for command in ("refs", "def", "callers"):
+        done = call(command, "cart.py")
+        assert done.status == 3
+        assert re.search(r"it is a file: `memory-sidecar impact \S*/shop/cart\.py` tells", done.err)
+
+
 @pytest.mark.parametrize(
     ("command", "glob", "told"),
     [
