@@ -25,6 +25,7 @@ OPENING_MESSAGES = 5  # of the user, which stand in for a missing summary
 OPENING_CHARACTERS = 200  # of each
 EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
 EXTRACT = "extract"  # `made_by` of a summary of the session's own sentences
+REQUEST = 15  # words of a request that state nothing
 MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
 
 _PHRASE = re.compile(r'"([^"]*)"')
@@ -182,13 +183,27 @@ class Session:
         lines = [self._heading(self.created_at), *lines, ", ".join(self.topics)]
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
+    @property
+    def _begins_with_request(self) -> bool:
+        """Whether its first message is a request: what a user says first in a project is one.
+
+        That holds whatever its form; between people it may be news.
+        """
+        return bool(self.project) and [m.said_by for m in self.messages[:1]] == [Role.USER]
+
+    def stated_words(self) -> Iterator[int]:
+        """Yield how many words each message states; the first words of a request ask for it."""
+        asking = REQUEST if self._begins_with_request else 0
+        for message in self.messages:
+            yield max(message.stated - asking, 0)
+            asking = 0
+
     def steps_to_questions(self) -> Iterator[int]:
         """Yield how far before each message another speaker's question stands that it may answer.
 
-        0 for none. An answer may take several messages, until another speaker's next one. What a
-        user says first in a project is a request, whatever its form; between people it may be news.
+        0 for none. An answer may take several messages, until another speaker's next one.
         """
-        is_request = bool(self.project) and [m.said_by for m in self.messages[:1]] == [Role.USER]
+        is_request = self._begins_with_request
         steps, before = 0, None
         for message in self.messages:
             if before and before.said_by != message.said_by:

@@ -16,8 +16,9 @@ A message gains from the messages beside it, since an answer often does not repe
     + 0.1, if a user said it, and the question is what "I" said
     + 0.15, as other rows, if it is from the time that the question names
 
-and loses 0.2 · 5 / (5 + its words outside of questions and code), unless it is such an answer. The
-second term and this loss do not count for a question that asks what was asked.
+and loses 0.2 · 5 / (5 + its words outside of questions, code and how a request begins), unless it
+is such an answer. The second term and this loss do not count for a question that asks what was
+asked.
 
 A session counts as (its best part + 0.4 · the mean of its next three) / 1.4. What each term gives
 stands in docs/ranking-experiments.md. Words that very many rows hold are only looked up in the best

@@ -34,7 +34,7 @@ CREATE TABLE messages (
     content    TEXT NOT NULL,
     sequence   INTEGER NOT NULL,        -- from 0
     created_at INTEGER NOT NULL,
-    stated     INTEGER NOT NULL,        -- words outside of its questions and its code
+    stated     INTEGER NOT NULL,        -- words outside of its questions and code, and of a request
     answers    INTEGER NOT NULL,        -- how far before it another's question stands; 0: none
     heading    TEXT NOT NULL            -- date, project and speaker, as they are embedded
 );

@@ -58,7 +58,7 @@ SNIPPETS = Corpus(
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 
-VERSION = "sessions 5"
+VERSION = "sessions 6"
 """The version of the conversion from session to rows: rows of another version are rebuilt."""
 
 _HEAD = (
@@ -212,15 +212,15 @@ def _insert_summary(write: Write, session_row: int, session: Session, found: Fin
 def _insert_messages(
     write: Write, session_row: int, session: Session, found: Sequence[Findable], *, since: int
 ) -> None:
-    steps = (*session.steps_to_questions(),)[since:]
-    rows = zip(session.messages[since:], steps, found[since:], strict=True)
-    for sequence, (message, answers, how) in enumerate(rows, start=since):
+    steps, words = (*session.steps_to_questions(),)[since:], (*session.stated_words(),)[since:]
+    rows = zip(session.messages[since:], steps, words, found[since:], strict=True)
+    for sequence, (message, answers, stated, how) in enumerate(rows, start=since):
         write.connection.execute(
             "INSERT INTO messages (id, session_id, role, content, sequence, created_at, stated,"
             " answers, heading) SELECT first_message + ?1, id, ?2, ?3, ?1, ?4, ?5, ?6, ?7"
             " FROM sessions WHERE id = ?8",
             (
-                *(sequence, message.role, message.content, message.created_at, message.stated),
+                *(sequence, message.role, message.content, message.created_at, stated),
                 *(answers, session.heading(message), session_row),
             ),
         )

@@ -465,6 +465,15 @@ def test_what_a_user_says_first_in_a_project_is_a_request(episodes):
         assert found == answers, (speaker, project)
 
 
+def test_a_request_states_what_exceeds_its_first_words(episodes):
+    said = "the token refresh of payments fails in Frankfurt, where a clock is late"
+    for project, words, stated in ("/src/shop", 13, 0), ("/src/shop", 26, 11), ("", 13, 13):
+        messages = [{"role": "user", "content": " ".join((said.split() * 2)[:words])}]
+        episodes.sessions.save({"session_id": "a", "project_path": project, "messages": messages})
+        lost = [hit.explain.boosts["brevity"] for hit in episodes.find("token refresh fails")]
+        assert lost == [pytest.approx(-0.2 * 5 / (5 + stated), abs=1e-5)], project
+
+
 def test_of_an_answer_in_several_messages_the_one_that_states_most_gains(episodes):
     asked = "where did the token refresh of payments fail?"
     report = "it failed in Frankfurt, where the clock of one machine was late"
