@@ -6,9 +6,8 @@ import re
 import threading
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from importlib.util import find_spec
+from pathlib import Path
 from time import thread_time
 
 import tree_sitter
@@ -170,8 +169,8 @@ def grammar_package(language: str) -> str:
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
 
 
-def _query_file(name: str, folder: str) -> Traversable:
-    return files(__package__) / "queries" / folder / f"{name}.scm"
+def _query_file(name: str, folder: str) -> Path:
+    return Path(__file__).parent / "queries" / folder / f"{name}.scm"
 
 
 def _query_text(name: str, folder: str) -> str:

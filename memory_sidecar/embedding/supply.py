@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -231,14 +230,19 @@ _package_folders: dict[tuple[str, tuple[str, ...]], Path] = {}
 
 
 def _package_folder(package: str, package_path: tuple[str, ...]) -> Path | None:
-    """Return the folder of an installed `package`; looking through all packages takes 1 ms."""
+    """Return the folder that `package` is installed in, not one where an uninstall left a rest.
+
+    Looking through all packages takes .3 ms; `importlib.metadata` alone loads for 20 ms.
+    """
     asked = package, package_path
     folder = _package_folders.get(asked)
     if folder is None or not (folder / package).is_dir():
-        found = next(iter(metadata.distributions(name=package, path=list(package_path))), None)
-        if found is None:
+        records = (
+            path for each in package_path for path in Path(each).glob(f"{package}-*.dist-info")
+        )
+        if (record := next(records, None)) is None:
             return None
-        folder = _package_folders[asked] = Path(str(found.locate_file("")))
+        folder = _package_folders[asked] = record.parent
     return folder
 
 
