@@ -50,8 +50,8 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 class Registry:
     """The sources in the file at `path`, read again at every call.
 
-    While it is missing, they are those of its copy; while empty, as after a power cut, if there is
-    no copy, those of `recover`.
+    While it is missing, or empty as after a power cut, they are those of its copy, or else of
+    `recover`; there are none if neither file was ever written.
     Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
@@ -88,7 +88,7 @@ class Registry:
         return sources[_index_of(name, sources)]
 
     def warn_if_lost(self, reporter: Reporter) -> None:
-        """Give a notice if the file is lost, so that its sources were taken from elsewhere."""
+        """Give a notice if the file is missing or empty, and where its sources were taken from."""
         document, origin = self._read()
         if origin:
             count = pluralize(len(self._sources(document, origin)), "source")
@@ -246,7 +246,7 @@ class Registry:
         return content if content.strip(b"\0 \t\r\n") else b""
 
     def _read(self) -> tuple[dict[str, Any], str]:
-        """Return the list and, if the file is lost, where the list was taken from, else ""."""
+        """Return the list and, if it is not the file's, where it was taken from, else ""."""
         content, origin = self._content(self._path), ""
         if not content:
             is_new = content is None and not self._copy.exists()
@@ -289,8 +289,7 @@ class Registry:
         if origin == self._copy.name:
             return StoreForeign(
                 f"{self._path} is {self._lost}, and its copy {origin} no list of sources ({why})",
-                hint=f"fix {origin}, or move it away: the sources are then those of the database,"
-                " without excludes and addresses",
+                hint=f"fix {origin}, or move it away and `source add` what is not listed then",
             )
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",

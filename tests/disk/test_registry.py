@@ -104,18 +104,26 @@ def test_a_source_is_registered_where_its_copy_cannot_be_written(registry, path,
     assert registry.all() == [shop, app]
 
 
-def test_where_the_copy_of_an_emptied_file_is_broken_its_advice_helps(registry, path, tmp_path):
-    registry.add(folder(tmp_path, "shop"))
+@pytest.mark.parametrize(
+    ("lose", "lost"),
+    [(lambda path: path.write_bytes(b""), "empty"), (Path.unlink, "missing")],
+    ids=["empty", "missing"],
+)
+def test_where_the_copy_of_a_lost_file_is_broken_its_advice_helps(
+    registry, path, tmp_path, lose, lost
+):
+    registry = Registry(path, recover=lambda: [("shop", str(tmp_path / "shop"))])
+    shop = registry.add(folder(tmp_path, "shop"))
     copy = path.with_name("sources.json~")
-    path.write_bytes(b"")
+    lose(path)
     for text in ("{", '{"version": "x"}', '{"version": 1, "sources": 7}'):
         copy.write_text(text)
         with pytest.raises(StoreForeign) as caught:
             registry.all()
-        assert "is empty, and its copy sources.json~" in caught.value.message
-        assert "move it away" in caught.value.hint
+        assert f"is {lost}, and its copy sources.json~" in caught.value.message
+        assert "move it away and `source add`" in caught.value.hint
     copy.unlink()
-    assert registry.all() == []
+    assert registry.all() == ([shop] if lost == "empty" else [])
 
 
 def test_a_change_of_the_file_alone_gets_into_its_copy_with_the_next_call(registry, path, tmp_path):
