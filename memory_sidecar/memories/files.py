@@ -145,8 +145,8 @@ def naming_lines(content: str) -> list[str]:
     """
     if content.startswith("---\n") and (page := parse_page(content)).meta:
         title = next(filter(None, map(page.meta.get, ("title", "name", "summary"))), None)
-        return [_text(title), *page.body.split("\n", 50)]
-    return content.split("\n", 50)
+        content = f"{_text(title)}\n{page.body}"
+    return content.split("\n")
 
 
 def memory_slug(content: str, summary: str = "") -> str:

@@ -165,9 +165,11 @@ def test_categories_are_those_in_use_or_described(make_agent, data_dir):
         ("# Totals are cents\nof tax, too", "Totals are cents"),
         ("---\nkind: pitfall\n---\nTotals are cents", "Totals are cents"),
         ("---\ntitle: Totals\n---\nThey are cents", "Totals"),
+        ("---\ntitle: |\n  Totals\n  of tax\n---\nThey are cents", "Totals"),
         ("---\n- of tax\n---\nTotals are cents", "- of tax"),
         ("---\ntitle: [\n---\n", "title: ["),
         ("****\n\nTotals", "Totals"),
+        ("*\n" * 60 + "Totals\nof tax", "Totals"),
         ("🦊\n🐻", "🦊"),
     ],
 )
