@@ -100,15 +100,15 @@ class Snapshot:
         reporter.notice(f"no indexed file is {wanted.in_words}{self._left_out(globs) or near}")
 
     def _inside(self, globs: Sequence[str], files: Sequence[ChunkFile]) -> str:
-        """Return what one of `globs` that begins with a source's name or folder is inside it.
+        """Return one of `globs` without the name or folder of a source that it begins with.
 
-        "" if none of `files` is that.
+        "" if none of `files` of that source is then meant.
         """
         roots = [(name, self.roots[name]) for name in self.asked if name in self.roots]
-        above = {part for name, root in roots for part in (name, root.name)}
         for first, _, inside in (glob.partition("/") for glob in globs):
-            if first in above and inside:
-                is_inside = file_filter(CodeFilter(path_globs=(inside,)))
+            named = tuple(name for name, root in roots if first in (name, root.name))
+            if named and inside:
+                is_inside = file_filter(CodeFilter(named, path_globs=(inside,)))
                 if any(map(is_inside, files)):
                     return inside
         return ""

@@ -438,6 +438,16 @@ def test_patterns_that_leave_nothing_are_pointed_at(onlooker, pattern, nearest):
     assert there["hits"]
 
 
+def test_a_pattern_that_begins_with_a_source_is_looked_for_inside_that_alone(onlooker, tmp_path):
+    (tmp_path / "tills").mkdir()
+    (tmp_path / "tills" / "till.css").write_text("till { color: red }\n")
+    onlooker.codebase.index([tmp_path / "tills"], reporter=Silent())
+    for source, near in ("tills", ": the nearest is *.css"), ("project", ""):
+        glob = f"{source}/*.css"
+        told = given(onlooker, "search_code", query="till", paths=[glob], source="*")
+        assert told["notices"][-1] == f"no indexed file is {glob}{near}"
+
+
 def test_of_many_patterns_that_leave_nothing_only_some_are_repeated(onlooker):
     paths = [f"shpo/part_{number}/cart.py" for number in range(500)]
     text = text_of(call(onlooker, "search_code", query="add_item", paths=paths))
