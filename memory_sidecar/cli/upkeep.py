@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -13,7 +14,7 @@ import click
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import TextCommand, command_group, with_call, with_data_dir
-from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.projects import (
     config_folder,
@@ -155,8 +156,9 @@ def _change_trust(call: Call, path: str, *, remove: bool) -> str:
     now, _ = locate_data_dir(None, cwd=str(folder), environ=call.environ)
     if now != used and Path(used).is_dir():
         notice = f"commands in it use {now} from now on, no longer {used}"
-        if Registry(DataDir(Path(now)).codebase.registry).containing(folder) is None:
-            notice += f": `memory-sidecar index {quote(str(folder))}` indexes it there"
+        with suppress(SidecarError):  # the next command there says that its list cannot be read
+            if Registry(DataDir(Path(now)).codebase.registry).containing(folder) is None:
+                notice += f": `memory-sidecar index {quote(str(folder))}` indexes it there"
         call.reporter.notice(notice)
     return f"{folder} is {'not trusted' if remove else 'trusted'}"
 

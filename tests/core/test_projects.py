@@ -209,6 +209,10 @@ def test_trust_names_the_data_directory_that_commands_there_leave_and_the_new_on
     assert sidecar("index", clone, "--data-dir", project, "--wait", "keyword", **own).status == 0
     done = sidecar("trust", clone, MEMORY_SIDECAR_DATA_DIR="", **own)
     assert done.err.endswith(f"use {project} from now on, no longer {used}\n")
+    assert sidecar("trust", clone, "--remove", MEMORY_SIDECAR_DATA_DIR="", **own).status == 0
+    (project / "state" / "codebase" / "sources.json").write_text("{")
+    done = sidecar("trust", clone, MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert (done.status, done.out) == (0, f"{clone} is trusted\n")
 
 
 @pytest.mark.parametrize(("said", "trusted"), [("y", True), ("", False), ("perhaps", False)])
