@@ -140,8 +140,8 @@ def row_to_show(
 ) -> int | None:
     """Return the row of `lines`, the code of `hit`, that its excerpt has to show, if any.
 
-    It is a line that `names` has, or where one of `names` is defined, if the lines with the most of
-    `stems` are in what defines something else.
+    That is a line which `names` has; else, if the lines with the most of `stems` show none of the
+    symbols in `names`, the one where `hit` defines the first of these.
     """
     row = names.row_in(hit)
     asked = {name[-1] for name in names.symbols}.intersection(hit.symbols)

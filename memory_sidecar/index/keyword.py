@@ -36,7 +36,7 @@ COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 _FIXED_POINT = 2.0**52  # BM25 is multiplied by it and truncated: as exact as a float from 1 on
 MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common in any rows
 _ALL_IDS = f"[[0, {2**63 - 1}]]"
-# Of ranges as JSON, and an expression. With a limit, else the ranges were read for each row found.
+# Rows that match, in ranges given as JSON. Without the limit that is read for each row found.
 _MATCHES = (
     " FROM (SELECT value ->> 0 AS first, value ->> 1 AS last FROM json_each(?) LIMIT -1)"
     " CROSS JOIN {0} WHERE {0} MATCH ? AND {0}.rowid BETWEEN first AND last"

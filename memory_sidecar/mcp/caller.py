@@ -82,13 +82,13 @@ class Caller:
 
     def project_named(self, given: str) -> str:
         """Return the name of the project `given`, by its name or by its folder."""
-        return self.services.project_named(self.typed_path(given), self._path)
+        return self.services.project_named(self.expanded(given), self._path)
 
     def session_project(self, given: str) -> str:
         """Return the project `given` of sessions: its name, or its folder."""
-        return self.services.session_project(self.typed_path(given), self._path)
+        return self.services.session_project(self.expanded(given), self._path)
 
-    def typed_path(self, text: str) -> str:
+    def expanded(self, text: str) -> str:
         """Return the argument `text`, a path, a glob or a `file:` URI, with `~` as a full path."""
         return expand_home(plain_path(text), self.environ)
 

@@ -80,7 +80,7 @@ def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Inde
     """Index the open project; later saves are followed."""
     first = caller.folders[0]
     chosen = (
-        first / caller.typed_path(asked.path) if asked.path else indexable_folder(caller) or first
+        first / caller.expanded(asked.path) if asked.path else indexable_folder(caller) or first
     )
     wanted = Path(os.path.normpath(chosen))
     if all(real_path(wanted) != real_path(each) for each in caller.folders):

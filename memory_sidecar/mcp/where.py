@@ -48,7 +48,7 @@ def code_filter(caller: Caller, asked: OfPlaces, report: Reporter) -> CodeFilter
 def _typed_glob(caller: Caller, path: str) -> str:
     """Return the glob in `path`, which may be the URI of a file. Raises NotFound."""
     if not path.startswith(f"{SOURCE}://"):
-        return caller.typed_path(path).replace("\\", "/")
+        return caller.expanded(path).replace("\\", "/")
     _, name, inside = parts_of(path)
     return f"{caller.codebase.registry.get(name).root.as_posix()}{literal_glob(inside)}"
 
@@ -80,7 +80,7 @@ def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ..
 
 def name_of_source(caller: Caller, given: str) -> str:
     """Return the name of the source that the argument `given` names, or whose root it is."""
-    return caller.codebase.registry.name_of(caller.typed_path(given), Path("/"))
+    return caller.codebase.registry.name_of(caller.expanded(given), Path("/"))
 
 
 def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
@@ -93,9 +93,9 @@ def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[
         source, _, path = unquote(rest).partition("/")
     registry = caller.codebase.registry
     if source and source != EVERY_SOURCE:
-        return caller.typed_path(path), [registry.get(name_of_source(caller, source))]
+        return caller.expanded(path), [registry.get(name_of_source(caller, source))]
     sources, yours = require_sources(caller), caller.sources
-    return caller.typed_path(path), sorted(sources, key=lambda source: source not in yours)
+    return caller.expanded(path), sorted(sources, key=lambda source: source not in yours)
 
 
 def notice_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:

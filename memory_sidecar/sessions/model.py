@@ -25,7 +25,7 @@ OPENING_MESSAGES = 5  # of the user, which stand in for a missing summary
 OPENING_CHARACTERS = 200  # of each
 EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
 EXTRACT = "extract"  # `made_by` of a summary of the session's own sentences
-REQUEST = 15  # words of a request that state nothing
+ASKING_WORDS = 15  # with which a request begins, and which state nothing
 MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
 
 _PHRASE = re.compile(r'"([^"]*)"')
@@ -193,7 +193,7 @@ class Session:
 
     def stated_words(self) -> Iterator[int]:
         """Yield how many words each message states; the first words of a request ask for it."""
-        asking = REQUEST if self._begins_with_request else 0
+        asking = ASKING_WORDS if self._begins_with_request else 0
         for message in self.messages:
             yield max(message.stated - asking, 0)
             asking = 0
