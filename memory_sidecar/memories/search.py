@@ -93,7 +93,7 @@ class Searched:
 
 
 def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
-    """Find the memories for `query` in all of `readable`, without shared copies of own memories.
+    """Find the memories for `query` in all of `readable`.
 
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than
@@ -112,7 +112,7 @@ def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searche
         searches = [replace(search, query=query, meaning=Arm.silent()) for search in searches]
     average = _average_cosine([search.meaning for search in searches])
     hits = sorted((hit for each in searches for hit in each.hits(average)), key=_place_of)
-    return Searched(list(_drop_copies(hits)), query.text if query.rerank else "")
+    return Searched(hits, query.text if query.rerank else "")
 
 
 def best_hits(
@@ -120,11 +120,13 @@ def best_hits(
 ) -> list[RankedMemory]:
     """Merge the hits of all `searched` for `query`, best first: a score means the same in each.
 
-    `judge`, a cross-encoder, reorders the best hits by the question of the search that found the
-    first. Hits below `min_score` or beyond `top_k` and `max_tokens` are left out.
+    Of a memory that an agent has shared, its own copy stays. `judge`, a cross-encoder, reorders the
+    best hits by the question of the search that found the first. Hits below `min_score` or beyond
+    `top_k` and `max_tokens` are left out.
     """
     found = sorted((each for each in searched if each.hits), key=lambda f: _place_of(f.hits[0]))
-    hits = sorted((hit for each in found for hit in each.hits), key=_place_of)
+    merged = sorted((hit for each in found for hit in each.hits), key=_place_of)
+    hits = list(_drop_copies(merged))
     if judge is not None and found and found[0].question:
         hits = rerank(found[0].question, hits, judge)
     hits = [hit for hit in hits[: query.top_k] if rounded(hit.score) >= query.min_score]
@@ -159,7 +161,7 @@ def _average_cosine(arms: Sequence[Arm]) -> float | None:
 
 
 def _drop_copies(hits: Sequence[RankedMemory]) -> Iterator[RankedMemory]:
-    """Drop a shared memory if the agent's own with the same content is among `hits`."""
+    """Drop a shared memory if an agent's own with the same content is among `hits`."""
     mine = {hit.memory.content for hit in hits if not hit.memory.shared}
     for hit in hits:
         if not (hit.memory.shared and hit.memory.content in mine):

@@ -118,3 +118,14 @@ def test_one_agent_and_what_is_shared_are_answered_as_that_agent_is(make_agent, 
         assert [hit.path for hit in hits].count("a/copied.md") == 1
         own = Recall(agent, notices).query(query, with_shared=False)
         assert Overview([agent], notices).query(query) == own != hits
+
+
+def test_what_one_of_several_agents_has_shared_is_found_once(make_agent, data_dir, notices):
+    for name in ("architect", "tester", "shared"):
+        write_memory(data_dir / "knowledge" / name, f"{name}.md", f"A till of the {name} is shut")
+    for name in ("tester", "shared"):
+        write_memory(data_dir / "knowledge" / name, "copied.md", "The tills open at nine")
+    agents = [make_agent(name) for name in ("architect", "tester", "shared")]
+    hits = Overview(agents, notices).query(MemoryQuery(text="tills open at nine", rerank=False))
+    assert [hit.agent for hit in hits if hit.path == "copied.md"] == ["tester"]
+    assert len(hits) == 4
