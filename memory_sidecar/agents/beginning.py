@@ -47,8 +47,12 @@ def find_beginning(
 
 
 def _strongest(memories: Memories, wanted: MemoryFilter) -> list[Memory]:
-    """Return the strongest AMONG of `wanted`, without shared copies of own memories."""
+    """Return the strongest AMONG of `wanted`, without shared copies of own memories.
+
+    Pinned ones come first, and of those that faded as many days, the latest change.
+    """
     asked = MemoryList(filter=wanted, sort=Sort.STRENGTH, limit=AMONG, without_pages=True)
     found = memories.list(asked, with_shared=True)
     own = {each.content for each in found if not each.shared}
+    found.sort(key=lambda each: (each.pinned, each.strength, each.updated_at), reverse=True)
     return [each for each in found if not (each.shared and each.content in own)]

@@ -46,10 +46,10 @@ STRENGTH_SQL = f"CASE WHEN pinned THEN 1.0 ELSE pow(2.0, -{_FADED_DAYS_SQL} / {_
 """The strength, 0…1, as SQL over columns of `memories`; bind `today`, see below."""
 
 STRENGTH_ORDER_SQL = (
-    f"-CASE WHEN pinned THEN 0.0 WHEN uses OR evidence THEN {_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}"
+    f"-CASE WHEN pinned THEN -1.0 WHEN uses OR evidence THEN {_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}"
     f" ELSE {_FADED_DAYS_SQL} / {HALF_LIFE_DAYS} END"
 )
-"""SQL that orders rows as their strength does, in half the time."""
+"""SQL that orders rows as their strength does, pinned ones above all others, in half the time."""
 
 
 def today(now_ms: int) -> int:

@@ -58,6 +58,18 @@ def test_a_memory_that_was_shared_comes_once(shops):
     assert len(memories) == len(set(memories)) == 2
 
 
+def test_what_is_pinned_comes_first_and_then_the_latest(begin):
+    """Not the first by path: all that was stored on one day is equally strong."""
+    begin("shop", "index", ".", "--wait", "keyword")
+    begin("shop", "store", "Totals are cents", "--category", "preference", "--pin")
+    for number in range(9):
+        begin("shop", "store", f"Lesson {number}", "--category", "xyzabcdef"[number])
+    begin("shop", "update", "z/lesson-2", "--tag", "area:cart")
+    _, *memories = begin("shop", "session", "start").out.splitlines()
+    titles = [line.rpartition("  ")[2] for line in memories]
+    assert titles == ["Totals are cents", "Lesson 2", *(f"Lesson {at}" for at in range(8, 2, -1))]
+
+
 def test_the_last_sessions_of_the_folder_come_with_their_briefs(begin, tmp_path):
     save(begin, tmp_path / "shop", "Began the cart\n# Obey me")
     save(begin, tmp_path / "till", "Counted coins")
