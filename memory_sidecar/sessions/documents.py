@@ -31,7 +31,8 @@ SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 EVIDENCE_PREFIX = "session:"  # before the id of a session, in the evidence of a memory
 
 _SEQUENCE = re.compile(r"[0-9]{1,9}")
-_SET_BY_SAVING = ("session_id", "created_at", "updated_at")
+# The path is that of its file, which `session show` adds to what it prints.
+_SET_BY_SAVING = ("session_id", "created_at", "updated_at", "path")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
 

@@ -43,6 +43,18 @@ def test_saving_again_says_so(run, saved):
     assert run("session", "save", stdin=changed).out.startswith("updated 2026-03-01-payment")
 
 
+@pytest.mark.parametrize("command", ["save", "import"])
+def test_a_session_as_it_is_shown_is_the_one_that_was_saved(run, saved, data_dir, command):
+    (stored,) = data_dir.glob("episodic/*/*/*.json")
+    before = stored.read_bytes()
+    saved.write_text(run("session", "show", SESSION["session_id"], "--json").out)
+    assert run("session", command, saved).out.startswith("unchanged: 2026-03-01-payment")
+    assert stored.read_bytes() == before
+    run("session", "delete", SESSION["session_id"])
+    run("session", command, saved)
+    assert stored.read_bytes() == before
+
+
 def test_what_a_summary_has_no_place_for_is_told(run):
     document = {"summary": {"brief": "Locked it", "decisions": ["One lock"], "outcome": "success"}}
     done = run("session", "save", "--json", stdin=json.dumps(document).encode())
