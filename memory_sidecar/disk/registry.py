@@ -249,8 +249,9 @@ class Registry:
         """Return the list and, if it is not the file's, where it was taken from, else ""."""
         content, origin = self._content(self._path), ""
         if not content:
-            is_new = content is None and not self._copy.exists()
-            content, origin = self._content(self._copy), "" if is_new else self._copy.name
+            kept = self._content(self._copy)
+            is_new = content is None and kept is None
+            content, origin = kept, "" if is_new else self._copy.name
         if not content:
             found = self._recover() if origin else ()
             sources = [{"name": name, "root": root} for name, root in found]
