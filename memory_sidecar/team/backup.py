@@ -181,7 +181,10 @@ def _read_sources(kept: ZipFile, file: Path) -> list[ExportedSource]:
             f"{file} has schema {header['version']}, this version knows {VERSION}",
             hint="update memory-sidecar on this machine",
         )
-    return convert(header["sources"], list[ExportedSource])
+    sources = convert(header["sources"], list[ExportedSource])
+    if any(min(each.chunks, each.tokens) < 0 for each in sources):
+        raise ValueError("a negative count")  # on which each search of the team would fail
+    return sources
 
 
 def _copy_from(connection: Connected, table: str, stream: IO[bytes]) -> None:

@@ -297,6 +297,17 @@ def test_a_file_with_rows_that_are_none_is_refused_and_one_that_is_not_there_nam
             absurd.writestr(name, rows)
     refused = indexer("team", "import", "absurd.zip", "--replace", "--json")
     assert (refused.status, refused.error["code"]) == (1, "store_foreign")
+    for count in ("chunks", "tokens"):
+        with ZipFile(tmp_path / "code.zip") as whole, ZipFile(tmp_path / "less.zip", "w") as less:
+            for name in whole.namelist():
+                rows = whole.read(name)
+                if name == HEADER:
+                    header = json.loads(rows)
+                    header["sources"][0][count] *= -1
+                    rows = json.dumps(header).encode()
+                less.writestr(name, rows)
+        refused = indexer("team", "import", "less.zip", "--replace", "--json")
+        assert (refused.status, refused.error["code"]) == (1, "store_foreign")
     os.mkfifo(tmp_path / "pipe.zip")
     refused = indexer("team", "import", "pipe.zip", "--json")
     assert "not a regular file" in refused.error["message"]
