@@ -438,13 +438,13 @@ def test_patterns_that_leave_nothing_are_pointed_at(onlooker, pattern, nearest):
     assert there["hits"]
 
 
-def test_a_pattern_that_begins_with_a_source_is_looked_for_inside_that_alone(onlooker, tmp_path):
+def test_a_pattern_that_begins_with_a_source_is_looked_for_inside_that_alone(caller, tmp_path):
     (tmp_path / "tills").mkdir()
     (tmp_path / "tills" / "till.css").write_text("till { color: red }\n")
-    onlooker.codebase.index([tmp_path / "tills"], reporter=Silent())
+    caller.codebase.index([tmp_path / "tills"], reporter=Silent())
     for source, near in ("tills", ": the nearest is *.css"), ("project", ""):
         glob = f"{source}/*.css"
-        told = given(onlooker, "search_code", query="till", paths=[glob], source="*")
+        told = given(caller, "search_code", query="till", paths=[glob], source="*")
         assert told["notices"][-1] == f"no indexed file is {glob}{near}"
 
 
