@@ -254,9 +254,11 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
     match error:
         case apsw.Error() if path.is_dir():
             return StoreForeign(f"{path} is a folder", hint="name a file with --db")
-        case apsw.NotADBError() | apsw.CorruptError() if _is_ours(path):
+        case apsw.NotADBError() | apsw.CorruptError() | apsw.IOError() if (
+            damage := _damage_in(error)
+        ) and _is_ours(path):
             return StoreCorrupt(
-                f"{path} is damaged ({error})",
+                f"{path} is damaged ({damage})",
                 hint="everything in it can be made again: `memory-sidecar reindex --all`",
                 path=path,
             )
@@ -285,6 +287,14 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return disk_fails(path, error)
         case _:
             return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
+
+
+def _damage_in(error: apsw.Error) -> str:
+    """Return what `error` says of damage, "" for none: a disk that fails has another code."""
+    if isinstance(error, apsw.IOError):
+        code = getattr(error, "extendedresult", 0)  # which the types of apsw lack
+        return "it, or its log, was cut off" if code == apsw.SQLITE_IOERR_SHORT_READ else ""
+    return str(error)
 
 
 def _is_ours(path: Path) -> bool:

@@ -262,7 +262,7 @@ class Registry:
             document = json.loads(content)
             version = document["version"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise self._broken(repr(error), origin) from error
+            raise self._broken(f"{type(error).__name__}: {error}", origin) from error
         if not isinstance(version, int):
             raise self._broken(f"its version is {version!r}", origin)
         if version > VERSION:

@@ -292,6 +292,13 @@ def test_a_broken_file_is_named_and_never_overwritten(registry, path, tmp_path, 
     assert path.read_bytes() == before
 
 
+def test_a_file_of_garbage_is_named_without_its_bytes(registry, path):
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\xaa" * 500)
+    with pytest.raises(StoreForeign, match=r"can't decode byte 0xaa in position 0: [a-z ]+\)$"):
+        registry.all()
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
 def test_a_file_of_another_user_is_not_believed(registry, path, tmp_path):
     registry.add(folder(tmp_path, "shop"))

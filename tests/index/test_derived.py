@@ -16,6 +16,7 @@ from memory_sidecar.code.document import CodeDocument, findable, head_of
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.errors import CannotWrite, StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile
+from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
 from memory_sidecar.index.schema import DIMENSION, Schema, found_version
@@ -71,6 +72,15 @@ def test_a_disk_that_fails_for_a_moment_damages_no_database(store, monkeypatch):
         with pytest.raises(CannotWrite, match=r"codebase\.sqlite cannot be read or written"):
             store.require_in_place()
     store.require_in_place()
+
+
+def test_a_log_that_is_cut_off_while_it_is_read_is_damage_not_a_disk_that_fails(store):
+    store.write([document("a.py", "def a(): pass\n")])
+    with store.reading() as connection:
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall()
+        os.truncate(f"{store.path}-wal", 0)
+        with pytest.raises(StoreCorrupt, match=r"damaged .*cut off"), named_errors(store.path):
+            connection.execute("SELECT * FROM files").fetchall()
 
 
 def test_the_vectors_that_are_read_again_are_those_of_the_table(store):
