@@ -113,10 +113,10 @@ class PathFilter:
 def path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
     """Return a predicate of paths, relative to their source. Raises UsageError for no globs.
 
-    Plain paths are compared, in a tenth of the time of globs.
+    Plain paths are compared, in a tenth of the time of globs, and need not be compiled.
     """
-    compile_globs(globs)  # raise now, even if there are no paths
-    if not all(map(_PLAIN_PATH.fullmatch, globs)):
+    if not all(len(each) <= MAX_PATH_BYTES and _PLAIN_PATH.fullmatch(each) for each in globs):
+        compile_globs(globs)  # raise now, even if there are no paths
         return partial(path_matches, globs)
     files = frozenset(glob.lstrip("/") for glob in globs)
     folders = tuple(f"{glob.strip('/')}/" for glob in globs)

@@ -22,7 +22,7 @@ from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import Reporter, about, build_from, notice_too_large, pluralize
-from memory_sidecar.disk.globs import compile_globs
+from memory_sidecar.disk.globs import path_filter
 from memory_sidecar.disk.read import read_text, size_limit
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import require_name
@@ -192,7 +192,7 @@ def _files(
         files = walk(root, max_file_bytes=max_file_bytes).files
     if not globs:
         return [(root, file) for file in files]
-    above, is_meant = root.relative_to(base), compile_globs(globs).match_file
+    above, is_meant = root.relative_to(base), path_filter(globs)
     return [(root, file) for file in files if is_meant((above / file.path).as_posix())]
 
 

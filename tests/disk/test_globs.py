@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.disk.globs import compile_globs, relative_globs
+from memory_sidecar.disk.globs import compile_globs, path_filter, relative_globs
 
 ROOTS = {Path("/srv/shop"): "shop", Path("/srv/shop/web"): "web"}
 
@@ -108,3 +108,14 @@ def test_a_glob_that_would_take_minutes_is_refused(glob):
     with pytest.raises(UsageError):
         compile_globs((glob,)).match_file("a" * 250)
     assert compile_globs(("**/*a*/**/{*.ts,*.tsx,*.js,*.jsx,*.*.vue}",)).match_file("x/ba/y/z.ts")
+
+
+@pytest.mark.parametrize("glob", ["src/shop", "/src/shop", "src/shop/", "/src", "/src/", "shop/x"])
+@pytest.mark.parametrize("path", ["src/shop", "src/shop/x", "src/shopping", "a/src/shop/x", "src"])
+def test_a_plain_path_means_what_it_means_as_a_glob(glob, path):
+    assert path_filter((glob,))(path) == compile_globs((glob,)).match_file(path)
+
+
+def test_a_plain_path_that_is_too_long_is_refused():
+    with pytest.raises(UsageError, match="is too long"):
+        path_filter(("a/" * 3000,))

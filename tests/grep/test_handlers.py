@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+from memory_sidecar.disk.globs import compile_globs
+
 
 @pytest.fixture
 def grep(run, project):
@@ -128,6 +130,15 @@ def test_globs_mean_a_named_file_by_its_whole_path(files, project):
     assert files("return $X", "shop/cart.py", "--path", "shop/*") == ["shop/cart.py"]
     assert files("return $X", "shop/cart.py", "--path", "./shop/cart.py") == ["shop/cart.py"]
     assert files("return $X", "cart.py", "--path", f"{project}/web", cwd=project / "shop") == []
+
+
+def test_plain_paths_are_compared_not_compiled(files):
+    compiled = compile_globs.cache_info()
+    assert files("return $X", "--path", "shop/cart.py", "--path", "/web") == [
+        "shop/cart.py",
+        "web/retry.ts",
+    ]
+    assert compile_globs.cache_info() == compiled
 
 
 def test_folders_that_overlap_are_searched_once(files):
