@@ -13,7 +13,7 @@ from memory_sidecar.core.results import about, build_from
 from memory_sidecar.disk.repository import in_checkouts
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
-from memory_sidecar.memories.results import Memory, MemoryHead
+from memory_sidecar.memories.results import Memory, MemoryHead, without_copies
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
 from memory_sidecar.sessions.results import Head
@@ -53,6 +53,5 @@ def _strongest(memories: Memories, wanted: MemoryFilter) -> list[Memory]:
     """
     asked = MemoryList(filter=wanted, sort=Sort.STRENGTH, limit=AMONG, without_pages=True)
     found = memories.list(asked, with_shared=True)
-    own = {each.content for each in found if not each.shared}
     found.sort(key=lambda each: (each.pinned, each.strength, each.updated_at), reverse=True)
-    return [each for each in found if not (each.shared and each.content in own)]
+    return without_copies(found, lambda memory: memory)

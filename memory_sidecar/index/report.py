@@ -122,12 +122,12 @@ _sources_of_commit = ReadOnce[dict[str, SourceState]]()
 def known_sources(connection: Connection) -> Mapping[str, SourceState]:
     """Return every source that has rows, or was begun, by name, sorted."""
     read = _sources_of_commit.known(connection)
-    if "" not in read:
+    if "sources" not in read:
         rows: Any = connection.execute(
             "SELECT name, root, state_id, chunker, scanned_at FROM sources ORDER BY name"
         )
-        read[""] = {name: SourceState(Path(root), *state) for name, root, *state in rows}
-    return read[""]
+        read["sources"] = {name: SourceState(Path(root), *state) for name, root, *state in rows}
+    return read["sources"]
 
 
 def scanned_sources(connection: Connection) -> set[str]:

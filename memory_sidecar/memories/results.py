@@ -6,8 +6,9 @@ list of a command holds `Listed`, a search `MemoryHit`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -23,6 +24,8 @@ Tags = Annotated[
 Batch = Annotated[str | None, about("for `restore --batch`; null where nothing was archived")]
 
 SUPERSEDED = "superseded"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,14 @@ class Memory(Facts):
     """A memory with its content."""
 
     content: str
+
+
+def without_copies(found: Sequence[T], memory_of: Callable[[T], Memory]) -> list[T]:
+    """Return `found` without shared memories whose content an agent's own one in it has, too."""
+    memories = [memory_of(each) for each in found]
+    own = {each.content for each in memories if not each.shared}
+    pairs = zip(found, memories, strict=True)
+    return [each for each, memory in pairs if not (memory.shared and memory.content in own)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

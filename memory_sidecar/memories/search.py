@@ -14,7 +14,7 @@ gives the same answers. `benchmarks/retrieval.py` measures the whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -55,6 +55,7 @@ from memory_sidecar.memories.lookup import (
     read_places,
 )
 from memory_sidecar.memories.model import MemoryQuery, StoredMemory
+from memory_sidecar.memories.results import without_copies
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.memories.strength import kept_share
 
@@ -126,7 +127,7 @@ def best_hits(
     """
     found = sorted((each for each in searched if each.hits), key=lambda f: _place_of(f.hits[0]))
     merged = sorted((hit for each in found for hit in each.hits), key=_place_of)
-    hits = list(_drop_copies(merged))
+    hits = without_copies(merged, lambda hit: hit.memory)
     if judge is not None and found and found[0].question:
         hits = rerank(found[0].question, hits, judge)
     hits = [hit for hit in hits[: query.top_k] if rounded(hit.score) >= query.min_score]
@@ -158,14 +159,6 @@ def _average_cosine(arms: Sequence[Arm]) -> float | None:
     """Return the mean cosine of the best DEPTH chunks of each database; `None` without vectors."""
     cosines = [np.sort(arm.scores)[-DEPTH:] for arm in arms if len(arm.ids)]
     return float(np.concatenate(cosines).mean()) if cosines else None
-
-
-def _drop_copies(hits: Sequence[RankedMemory]) -> Iterator[RankedMemory]:
-    """Drop a shared memory if an agent's own with the same content is among `hits`."""
-    mine = {hit.memory.content for hit in hits if not hit.memory.shared}
-    for hit in hits:
-        if not (hit.memory.shared and hit.memory.content in mine):
-            yield hit
 
 
 @dataclass(frozen=True, slots=True)
