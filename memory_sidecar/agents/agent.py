@@ -90,7 +90,7 @@ class Agent:
             reserved=RESERVED_NAMES,
             data_dirs=[paths.db.parent.parent],
             tree=paths.tree,
-            recover=partial(recorded_roots, paths.db),
+            recover=self._recorded_roots,
         )
         self.data = Database(
             StoreFile(paths, AgentStore, clock=clock),
@@ -302,6 +302,18 @@ class Agent:
         known = self.data.open().source_state(OWN_DIRECTORY)
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)
+
+    def _recorded_roots(self) -> list[tuple[str, str]]:
+        """Return the names and roots of which the database has rows.
+
+        They are read only if a knowledge directory left its state: most agents never had one.
+        """
+        with suppress(OSError):
+            if any(
+                each.is_dir() and each.name not in self._own for each in self.paths.state.iterdir()
+            ):
+                return recorded_roots(self.paths.db)
+        return []
 
     def _require_own(self, reporter: Reporter) -> None:
         """Check that the database holds this agent's rows. Raises UsageError, PathRefused.

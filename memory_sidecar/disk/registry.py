@@ -51,7 +51,7 @@ class Registry:
     """The sources in the file at `path`, read again at every call.
 
     While it is missing, or empty as after a power cut, they are those of its copy, or else of
-    `recover`; there are none if neither file was ever written.
+    `recover`.
     Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
@@ -250,14 +250,13 @@ class Registry:
         content, origin = self._content(self._path), ""
         if not content:
             kept = self._content(self._copy)
-            is_new = content is None and kept is None
-            content, origin = kept, "" if is_new else self._copy.name
+            was_written = not (content is None and kept is None)
+            content, origin = kept, self._copy.name
         if not content:
-            found = self._recover() if origin else ()
-            sources = [{"name": name, "root": root} for name, root in found]
-            own = [each for each in sources if each["name"] not in self._reserved]
+            found = [{"name": name, "root": root} for name, root in self._recover()]
+            own = [each for each in found if each["name"] not in self._reserved]
             lost = "the database, without excludes and addresses, which are to be given again"
-            return {"version": VERSION, "sources": own}, origin and lost
+            return {"version": VERSION, "sources": own}, lost if own or was_written else ""
         try:
             document = json.loads(content)
             version = document["version"]
@@ -290,7 +289,8 @@ class Registry:
         if origin == self._copy.name:
             return StoreForeign(
                 f"{self._path} is {self._lost}, and its copy {origin} no list of sources ({why})",
-                hint=f"fix {origin}, or move it away and `source add` what is not listed then",
+                hint=f"fix {origin}, or move it away: the sources are then those of the database,"
+                " without excludes and addresses",
             )
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",

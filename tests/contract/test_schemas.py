@@ -87,8 +87,8 @@ def printed(
     folder = tmp_path_factory.mktemp("outputs")
     project = shutil.copytree(_indexed_once[0], folder / "project")
     data = shutil.copytree(_indexed_once[1], folder / "data")
-    for name in ("sources.json", "sources.json~"):
-        (data / "state" / "codebase" / name).unlink()
+    registry = data / "state" / "codebase" / "sources.json"
+    registry.write_text('{"version": 1, "sources": []}')
     services = Services(DataDir(data), Settings())
     call = Recorder(services, project)
     about_code(call, project)

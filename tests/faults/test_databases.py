@@ -252,6 +252,19 @@ def test_the_sources_of_an_emptied_registry_come_from_elsewhere(run, db, project
     assert run("source", "list", "--json").err == ""
 
 
+@pytest.mark.parametrize("lost", ["sources.json*", "**/*"], ids=["the list", "all state"])
+def test_the_sources_of_a_deleted_registry_come_from_the_database(run, db, project, lost):
+    registry = db.parent / "state" / "codebase" / "sources.json"
+    before = json.loads(registry.read_text())
+    for path in [path for path in registry.parent.glob(lost) if path.is_file()]:
+        path.unlink()
+    done = run("search", "total_price", "--all", "--json")
+    assert done.json
+    assert "sources.json is missing: 1 source taken from the database" in done.err
+    assert run("index", project, "--json").json["sources"] == ["project"]
+    assert json.loads(registry.read_text()) == before
+
+
 def test_an_emptied_registry_keeps_what_the_user_left_out(run, db, project):
     (project / "notes.txt").write_text("the vault opens at nine\n")
     run("index", project, "--exclude", "*.txt", "--json")
@@ -265,16 +278,20 @@ def test_an_emptied_registry_keeps_what_the_user_left_out(run, db, project):
     assert json.loads(registry.read_text()) == before
 
 
-def test_the_directories_of_an_emptied_registry_come_from_its_copy(run, db, tmp_path):
+@pytest.mark.parametrize("origin", ["sources.json~", "the database"])
+def test_the_directories_of_a_lost_registry_come_from_elsewhere(run, db, tmp_path, origin):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "till.md").write_text("# The till opens at nine\n")
     run("source", "add", notes, "--agent", "a", "--json")
     before = run("list", "--agent", "a", "--json").json
-    (db.parent / "knowledge" / ".state" / "a" / "sources.json").write_bytes(b"")
+    registry = db.parent / "knowledge" / ".state" / "a" / "sources.json"
+    registry.unlink()
+    if origin == "the database":
+        registry.with_name("sources.json~").unlink()
     done = run("list", "--agent", "a", "--json")
     assert done.json == before != []
-    assert "1 source taken from sources.json~" in done.err
+    assert f"sources.json is missing: 1 source taken from {origin}" in done.err
 
 
 def test_a_source_of_an_emptied_registry_can_be_removed(run, db):
