@@ -213,7 +213,8 @@ def ask_code(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
     if found.more:
         every = len(found) + found.more
         way = f"--top-k {every} shows all" if every <= MAX_TOP_K else "--path leaves some out"
-        call.reporter.notice(f"{found.more} more: {way}")
+        more = ", in ".join(filter(None, (f"{found.more} more", found.more_in)))
+        call.reporter.notice(f"{more}: {way}")
     report_notices(found, call.reporter)
     return call.mask(list(found))
 

@@ -32,7 +32,7 @@ from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.groups import by_key
-from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.results import name_first, pluralize
 from memory_sidecar.disk.registry import Registry
 
 R = TypeVar("R", bound=DefinitionRow)
@@ -125,11 +125,17 @@ def impact(
     ]  # leave out what may as well mean a moved definition at its new place
     is_wanted = file_filter(wanted)
     named = {use.name for use in uses if use.confidence == "by name" and is_wanted(use.at.file)}
-    notices = [
-        f"{file.path} is not as the diff leaves it: what that changed may be told wrong"
+    stale = [
+        file.path
         for file in changed
         if file.by and not file.by.fits(graph.lines_on_disk(file.source, file.path))
     ]
+    notices = []
+    if stale:
+        are = (
+            "is not as the diff leaves it" if len(stale) == 1 else "are not as the diff leaves them"
+        )
+        notices.append(f"{name_first(stale, 3)} {are}: what that changed may be told wrong")
     for file in changed:
         try:
             if file.by is None:

@@ -57,6 +57,14 @@ def parse_name(text: str) -> list[str]:
     return above + without_prototype(parts)
 
 
+def parse_name_in(graph: Graph, text: str) -> list[str]:
+    """Parse a name. Raises UsageError, for the path of a file with the command that takes it."""
+    try:
+        return parse_name(text)
+    except UsageError as error:
+        raise UsageError(error.message, hint=file_hint(graph, text) or error.hint) from error
+
+
 def without_prototype(parts: list[str]) -> list[str]:
     """Drop `prototype`: `Reply.prototype.send` is JavaScript's `send` of a `Reply`."""
     return [part for part in parts[:-1] if part != "prototype"] + parts[-1:]

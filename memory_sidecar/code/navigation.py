@@ -17,10 +17,10 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
-from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name
+from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name_in
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
-from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
+from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit, count_by_file
 from memory_sidecar.code.units import with_declarations
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
@@ -183,7 +183,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
 
     if found := defined(asked.what):  # even `git-clean` of Bash, `adds an item` of Kotlin
         return found
-    parts = parse_name(asked.what)
+    parts = parse_name_in(graph, asked.what)
     named = defined(parts[-1])
     if found := definitions_meant(parts, named):
         return found
@@ -231,7 +231,7 @@ def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
     The qualifier may be the class around `self`, or a base of it. Where such a class uses the name
     on `self`, any receiver in files of its realm that name the class may be one of its objects.
     """
-    *_, owner, name = ["", *parse_name(what)]
+    *_, owner, name = ["", *parse_name_in(graph, what)]
     near = graph.files_with_any([owner]) | {each.at.id for each in graph.defined(owner)}
     lineages = Lineages(graph)
     own, others = [], []
@@ -315,7 +315,8 @@ def best_references(
         alike.setdefault((each.at.id, each.name, *spot), each)
     first = Cut.first([*alike.values()], top_k)
     hits = (_reference_hit(graph, use) for use in first)
-    return Cut(hits, more=first.more, notices=notices)
+    left = count_by_file(use.at.file.path for use in [*alike.values()][top_k:])
+    return Cut(hits, more=first.more, more_in=left, notices=notices)
 
 
 def distinct(found: Iterable[Defined]) -> list[Defined]:

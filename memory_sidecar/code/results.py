@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,9 +75,12 @@ class CodeHit:
 class Cut(list[T]):
     """The first results, with the number of those left out."""
 
-    def __init__(self, found: Iterable[T], *, more: int, notices: Sequence[str] = ()) -> None:
+    def __init__(
+        self, found: Iterable[T], *, more: int, more_in: str = "", notices: Sequence[str] = ()
+    ) -> None:
         super().__init__(found)
         self.more = more  # how many results were left out
+        self.more_in = more_in  # in which files most of these are
         self.notices = notices  # to be shown with the results
 
     @classmethod
@@ -85,7 +89,16 @@ class Cut(list[T]):
         return cls(found[:count], more=max(len(found) - count, 0))
 
 
+def count_by_file(paths: Iterable[str]) -> str:
+    """Name the files that most of `paths` are of, with how many: "till.py (3), 2 other files"."""
+    most = Counter(paths).most_common()
+    named = [f"{path} ({count})" for path, count in most[:MOST_FILES]]
+    others = len(most) - len(named)
+    return ", ".join([*named, pluralize(others, "other file")] if others else named)
+
+
 Confidence = Literal["exact", "likely", "by name"]
+MOST_FILES = 8  # named with what an answer leaves out
 _SURE = about("exact: the one candidate in scope; likely: the one that fits; by name: no telling")
 
 

@@ -25,6 +25,7 @@ MAX_CHARS = 10_000
 MAX_HOLES = 30
 
 _HIT = "match"
+_REGULAR = re.compile(r"\.[*+]|\\[(.bdsw]|[\])][*+]|\w\|\w")  # foo.*bar, foo\(, [a-z]+, a|b
 _PART_OF_A_NAME = re.compile(r"\w\$[A-Z_$]")
 _LOWER_CASE_HOLE = re.compile(r"(?<![\w$\\])\$[a-z]\w*")
 
@@ -162,4 +163,5 @@ def _why_no_code(pattern: str) -> str:
         return f"metavariables are upper case: {lower[0].upper()}"
     if _PART_OF_A_NAME.search(pattern):
         return "a metavariable stands for a whole name"
-    return "it must be whole: an expression, a statement or a definition, as in 'open($FILE)'"
+    whole = "it must be whole: an expression, a statement or a definition, as in 'open($FILE)'"
+    return f"{whole}, and no regular expression" if _REGULAR.search(pattern) else whole

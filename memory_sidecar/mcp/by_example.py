@@ -67,7 +67,7 @@ class Matches(Answer):
             f"{visible_line(f'{each.filename}:{each.location}')}  {each.line.strip()[:MAX_LINE]}"
             for each in self.matches
         )
-        return "\n".join(lines) or "nothing found"
+        return "\n".join(lines) or "nothing found: words in comments and strings are not code"
 
 
 def grep(caller: Caller, asked: OfPattern, report: Reporter) -> Matches:

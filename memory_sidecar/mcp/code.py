@@ -49,6 +49,7 @@ HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show mor
 MAX_COPIES = 3  # named with a hit
 WEAK_SHARE = 1 / 3  # of the code that a hit of its rank may show
 MAX_WAIT_MS = 30_000
+_RANGES = ("lines", "range", "line_range", "view_range")  # what models call start_line "10-20"
 
 
 class SearchCode(Arguments):
@@ -173,9 +174,14 @@ class ReadFile(Arguments):
     @model_validator(mode="before")
     @classmethod
     def _from_range(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Accept both lines in one: start_line "10-20"."""
-        _, first, last = parse_place(f"file:{given.get('start_line')}") or ("", 0, 0)
-        return given | {"start_line": first, "end_line": last} if last else given
+        """Accept both lines in one: start_line "10-20", view_range [10, 20]."""
+        name = next((each for each in _RANGES if each in given), "start_line")
+        lines = given.get(name)
+        lines = "-".join(map(str, lines)) if isinstance(lines, list) else lines
+        _, first, last = parse_place(f"file:{lines}") or ("", 0, 0)
+        rest = {key: value for key, value in given.items() if key != name}
+        end = {"end_line": last} if last else {}
+        return rest | {"start_line": first} | end if first else given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,6 +58,7 @@ class OfName(OfUses):
 class OfChange(OfUses):
     diff: str = Field(default="", description="What git diff prints")
     files: list[str] = Field(default=[], description="Instead: all that these define")
+    name: Unlisted[str] = ""  # as other servers' tools of this name take it
 
 
 class OfCallers(OfName):
@@ -99,9 +100,14 @@ class FileOutline(Definitions):
 class References(Answer):
     references: tuple[ReferenceHit, ...]
     more: More = 0
+    more_in: Annotated[str, about("the files with most of these")] = ""
+
+    @classmethod
+    def of(cls, found: Cut[ReferenceHit]) -> References:
+        return cls(references=tuple(found), more=found.more, more_in=found.more_in)
 
     def text(self) -> str:
-        return _list_hits(self.references, _reference_line, self.more)
+        return _list_hits(self.references, _reference_line, self.more, self.more_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +132,13 @@ def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
 def refs(caller: Caller, asked: OfName, report: Reporter) -> References:
     """Where a name is used, the surest first: exact, likely, or by name alone."""
     found = _ask(caller, asked, navigation.references, report)
-    return References(references=tuple(found), more=found.more)
+    return References.of(found)
 
 
 def callers(caller: Caller, asked: OfCallers, report: Reporter) -> References:
     """What calls a name, and what calls that, up to `depth` steps."""
     found = _ask(caller, asked, partial(navigation.callers, depth=asked.depth), report)
-    return References(references=tuple(found), more=found.more)
+    return References.of(found)
 
 
 def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
@@ -143,6 +149,8 @@ def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
 
 def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
     """What a change may break: uses of what it changed or removed."""
+    if asked.name:
+        return refs(caller, OfName(**asked.model_dump(exclude={"diff", "files"})), report)
     changes = [*changed_files(asked.diff)]
     if not (changes or asked.files):
         why = "it is no unified diff, or changes no line" if asked.diff else "no change is named"
@@ -160,7 +168,7 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
 
     found = caller.codebase.navigate(within, ask, reporter=report)
     report_notices(found, report)
-    return References(references=tuple(found), more=found.more)
+    return References.of(found)
 
 
 def _place_changes(
@@ -296,11 +304,14 @@ def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
     return visible_line(f"[{hit.source}] {hit.filename}" if has_several else hit.filename)
 
 
-def _list_hits(hits: Sequence[H], describe: Callable[[H, str], str], more: int) -> str:
-    """List `hits`, a line each by `describe`, and say how many `more` there are."""
+def _list_hits(
+    hits: Sequence[H], describe: Callable[[H, str], str], more: int, more_in: str = ""
+) -> str:
+    """List `hits`, a line each by `describe`, and say how many `more` there are, and where."""
     lines = [describe(each, _file_label(each, hits)) for each in hits]
     way = "a larger top_k gives them" if len(hits) < MAX_PLACES else "paths leave some out"
-    lines += [f"{more} more: {way}"] if more else []
+    count = ", in ".join(filter(None, (f"{more} more", more_in)))
+    lines += [visible_line(f"{count}: {way}")] if more else []
     return "\n".join(lines) or "nothing found"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from difflib import unified_diff
 from functools import partial
@@ -780,10 +781,17 @@ def test_where_more_was_found_than_is_shown_it_is_told(call, monkeypatch):
         assert "more" not in every.err
         some = call(*command, "--json", "-n", "1")
         assert some.json == every.json[:1]
-        assert f"{len(every.json) - 1} more: --top-k {len(every.json)} shows all" in some.err
+        left = Counter(each["filename"] for each in every.json[1:]).most_common()
+        files = ", ".join(f"{path} ({count})" for path, count in left)
+        count = f"note: {len(every.json) - 1} more, in {files}"
+        assert f"{count}: --top-k {len(every.json)} shows all" in some.err
         monkeypatch.setattr("memory_sidecar.cli.names.MAX_TOP_K", 1)
         some = call(*command, "--json", "-n", "1")
-        assert f"{len(every.json) - 1} more: --path leaves some out" in some.err
+        assert f"{count}: --path leaves some out" in some.err
+        monkeypatch.setattr("memory_sidecar.code.results.MOST_FILES", 1)
+        some = call(*command, "--json", "-n", "1")
+        named, more = f"{left[0][0]} ({left[0][1]})", len(left) - 1
+        assert f"in {named}, {more} other file{'s'[: more - 1]}: --path" in some.err
         monkeypatch.undo()
 
 
@@ -920,6 +928,9 @@ def test_a_file_that_is_asked_for_like_a_name_is_told_of_as_one(call):
     for command in ("refs", "def", "callers"):
         done = call(command, "cart.py")
         assert done.status == 3
+        assert re.search(r"it is a file: `memory-sidecar impact \S*/shop/cart\.py` tells", done.err)
+        done = call(command, "shop/cart.py")  # a slash is part of no name
+        assert done.status == 2
         assert re.search(r"it is a file: `memory-sidecar impact \S*/shop/cart\.py` tells", done.err)
 
 
@@ -1119,6 +1130,9 @@ def test_a_diff_of_what_was_changed_since_is_said_to_be_one(own):
         assert stale in own("impact", "--diff", stdin=diff.encode()).err
     now = DIFF.replace("+    return round(value, 3)", "+    return round(value, 2)\r")
     assert stale not in own("impact", "--diff", stdin=now.encode()).err
+    both = diff + DIFF.replace("shop/money", "shop/cart")
+    told = own("impact", "--diff", stdin=both.encode()).err
+    assert "shop/money.py, shop/cart.py are not as the diff leaves them: what" in told
 
 
 def test_files_of_a_diff_that_lie_in_no_source_are_named_and_passed_over(run, shop):

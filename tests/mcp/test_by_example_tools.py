@@ -66,7 +66,13 @@ def test_a_search_by_structure_does_not_ask_for_more_than_its_limit_can_be(reade
 
 
 def test_a_wrong_pattern_is_refused(reader):
-    assert "pattern" in refused(reader, "grep", pattern="def (", languages=["python"])
+    told = refused(reader, "grep", pattern="def (", languages=["python"])
+    assert "pattern" in told
+    assert "regular expression" not in told
+    for pattern in (r"charge_card\(", r"def .*card", "charge|refund)", "[a-z]+("):
+        told = refused(reader, "grep", pattern=pattern, languages=["python"])
+        assert told.endswith("and no regular expression")
+    assert "comments and strings are not code" in text_of(call(reader, "grep", pattern="TODO"))
 
 
 def test_code_like_that_at_a_place_is_found(reader, project):

@@ -99,6 +99,9 @@ def test_a_change_tells_nothing_of_files_that_are_not_indexed(reader, project, t
 def test_what_is_no_change_is_refused(onlooker):
     assert "no change is named" in refused(onlooker, "impact")
     assert "no unified diff" in refused(onlooker, "impact", diff="--- a/x.py")
+    asked_by_name = {"name": "charge_card", "top_k": 1}
+    uses = text_of(call(onlooker, "refs", **asked_by_name))
+    assert text_of(call(onlooker, "impact", **asked_by_name)) == uses
     told = text_of(call(onlooker, "impact", files=["gone.py"]))
     assert "no definition is known in gone.py" in told
 
@@ -157,9 +160,9 @@ def test_no_larger_answer_is_promised_than_can_be_asked_for(onlooker, monkeypatc
         told = text_of(call(onlooker, "refs", name="charge_card", top_k=1))
         return told.splitlines()[-1]
 
-    assert last_line() == "1 more: a larger top_k gives them"
+    assert last_line() == "1 more, in shop/till.py (1): a larger top_k gives them"
     monkeypatch.setattr(names, "MAX_PLACES", 1)
-    assert last_line() == "1 more: paths leave some out"
+    assert last_line() == "1 more, in shop/till.py (1): paths leave some out"
 
 
 def test_no_tool_is_named_that_is_not_offered(onlooker, tmp_path):
