@@ -79,7 +79,7 @@ class Promoter:
         """
         document = self._journal.get(session_id).document
         session = read_session(document)
-        summary = session.summary or mask_document(self._make_summary(session, document))[0]
+        summary = session.summary or mask_document(self._make_summary(session, document))
         if session.summary is None and not dry_run:
             self._journal.add_summary(session.session_id, summary_document(summary))
         judged = list(self._judge(candidates(session, summary)))
@@ -99,7 +99,7 @@ class Promoter:
         briefs = join_briefs([summary for _, summary in summed_up]) if summed_up else None
         made = briefs if len(summed_up) == len(sessions) <= DETAILED_SENTENCES else None
         made = made or self._make_summary(whole, document, fallback=briefs)
-        summary = mask_document(made)[0]
+        summary = mask_document(made)
         suggested = [c for one, its in summed_up for c in candidates(one, its, with_brief=False)]
         ids = [each.session_id for each in sessions]
         judged = list(self._judge([*suggested, make_outcome(whole, summary, tag, ids)]))

@@ -276,7 +276,7 @@ class Call:
 
     def mask(self, found: T) -> T:
         """Return `found` with likely secrets masked; a notice says how many there were."""
-        shown, _ = mask_document(found)
+        shown = mask_document(found)
         if count := count_masks(shown):
             self.reporter.notice(f"masked {pluralize(count, 'likely secret')}")
         return shown

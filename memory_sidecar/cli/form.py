@@ -110,7 +110,7 @@ def exit_status(arguments: tuple[str, ...], status: int) -> int:
 
 def error_line(error: SidecarError, *, as_json: bool) -> str:
     """Return `error` as one line for standard error, with its line break."""
-    shown, _ = mask_document(error.as_json())  # a conflict includes the current text
+    shown = mask_document(error.as_json())  # a conflict includes the current text
     told = shown["error"]
     told |= {part: abridge(told[part]) for part in ("message", "hint")}
     if as_json:
@@ -239,7 +239,7 @@ class TerminalReporter:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        masked, _ = mask_credentials(text)  # a file that it names may be called like a key
+        masked = mask_credentials(text)  # a file that it names may be called like a key
         text = visible_line(self._complete(abridge(masked)))
         with self._lock:
             if text in self._notices:  # another step of the command has given it

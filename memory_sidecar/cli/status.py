@@ -70,7 +70,7 @@ def _watch(call: Call) -> NoReturn:
     """Print the status every second: in place on a terminal, else one below the other."""
     shown = 0
     while True:
-        lines = _summary(call, mask_document(_status(call))[0])
+        lines = _summary(call, mask_document(_status(call)))
         if call.is_terminal and call.environ.get("TERM") != "dumb":
             lines = lines[: max(call.rows - 1, 1)] if call.rows else lines  # what the screen holds
             lines = [set_cell_size(line, call.columns - 1).rstrip() for line in lines]

@@ -99,7 +99,7 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     )
     parts = [
         part
-        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines(keepends=True)
+        for line in mask_credentials(text[:MAX_LOOKED_THROUGH]).splitlines(keepends=True)
         for part in wrapper.wrap(line)
     ]
     return elided(best_part(parts, stems, characters), parts, between="")

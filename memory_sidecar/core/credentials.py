@@ -39,10 +39,10 @@ def find_credentials(text: str, *, name: str = "") -> list[Credential]:
     return apart
 
 
-def mask_credentials(text: str, *, name: str = "") -> tuple[str, int]:
-    """Return `text` with its credentials masked, and their number. Lines keep their numbers."""
+def mask_credentials(text: str, *, name: str = "") -> str:
+    """Return `text` with its credentials masked, itself without any. Lines keep their numbers."""
     found = find_credentials(text, name=name)
-    return mask_part(text, 0, len(text), found), len(found)
+    return mask_part(text, 0, len(text), found) if found else text
 
 
 def mask_part(text: str, start: int, end: int, found: Iterable[Credential]) -> str:
@@ -90,17 +90,18 @@ def first_words(text: str, most: int, sign: str = " …") -> str:
         if text[most] in _ASCII:
             words = words.rstrip(_ASCII)
     if len(words) <= most // 2:
-        words = mask_credentials(text[: 10 * most])[0][:most]
+        words = mask_credentials(text[: 10 * most])[:most]
     return words + sign
 
 
-def mask_document(document: D) -> tuple[D, int]:
-    """Return `document` with all its texts masked, and the number of credentials.
+def mask_document(document: D) -> D:
+    """Return `document` with all its texts masked.
 
     A document is a JSON value, a path, a dataclass or a list of those; one without a credential is
     returned as it is.
     """
-    return _mask_value(document, "") if _may_hold_some(document) else (document, 0)
+    masked: D = _mask_value(document, "") if _may_hold_some(document) else document
+    return masked
 
 
 def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
@@ -165,26 +166,17 @@ def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str
             yield from _texts_of(getattr(value, key), f"{place}.{key}" if place else key, key)
 
 
-def _mask_value(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
+def _mask_value(value: Any, name: str) -> Any:  # noqa: ANN401
     if isinstance(value, str):
-        shown, count = mask_credentials(value, name=name)
-        return shown if count else value, count  # unmasked, the member of an enumeration stays one
+        return mask_credentials(value, name=name)
     if isinstance(value, PurePath):
-        shown, count = mask_credentials(str(value))
-        return type(value)(shown) if count else value, count
+        return type(value)(mask_credentials(str(value)))
     if isinstance(value, list | tuple):
-        items = [_mask_value(each, name) for each in value]
-        return type(value)(each for each, _ in items), sum(count for _, count in items)
-    if is_dataclass(value) and not isinstance(value, type):
-        if not _may_hold_some(value):  # as most of thousands of hits do not, if one does
-            return value, 0
-        named = {
-            each.name: _mask_value(getattr(value, each.name), each.name) for each in fields(value)
-        }
-        changed = {key: each for key, (each, count) in named.items() if count}
-        return replace(value, **changed), sum(count for _, count in named.values())
+        return type(value)(_mask_value(each, name) for each in value)
     if isinstance(value, Mapping):
-        pairs = [(_mask_value(key, ""), _mask_value(each, str(key))) for key, each in value.items()]
-        whole = {key: each for (key, _), (each, _) in pairs}
-        return whole, sum(of_key + of_value for (_, of_key), (_, of_value) in pairs)
-    return value, 0
+        return {_mask_value(key, ""): _mask_value(each, str(key)) for key, each in value.items()}
+    # Most of thousands of hits hold none, even if one does.
+    if not is_dataclass(value) or isinstance(value, type) or not _may_hold_some(value):
+        return value
+    names = [each.name for each in fields(value)]
+    return replace(value, **{each: _mask_value(getattr(value, each), each) for each in names})

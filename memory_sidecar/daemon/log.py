@@ -57,10 +57,10 @@ class _Formatter(logging.Formatter):
     default_msec_format = "%s.%03dZ"
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
-        return visible_line(mask_credentials(super().formatMessage(record))[0])
+        return visible_line(mask_credentials(super().formatMessage(record)))
 
     def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802  logging's own
-        return indent(visible(mask_credentials(super().formatException(ei))[0]), "  ")
+        return indent(visible(mask_credentials(super().formatException(ei))), "  ")
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802
         return indent(visible(super().formatStack(stack_info)), "  ")

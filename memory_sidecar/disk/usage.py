@@ -222,7 +222,7 @@ class QuestionLog:
         lines = []
         while self._waiting:
             asked = self._waiting.popleft()
-            masked = mask_credentials(asked.text[:_SEARCHED_CHARACTERS])[0][:MAX_CHARACTERS]
+            masked = mask_credentials(asked.text[:_SEARCHED_CHARACTERS])[:MAX_CHARACTERS]
             lines.append(asdict(asked) | {"text": masked})
         try:
             if os.path.isdir(self._tree.path):  # noqa: PTH112  an answer makes no data directory

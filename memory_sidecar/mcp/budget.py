@@ -42,7 +42,7 @@ def lines_within(
         raise UsageError(f"there is no line {start}", hint=f"there are lines 1-{total}")
     if last is not None and last < start:
         raise UsageError(f"line {last} is before line {start}", hint="leave end_line out for all")
-    wanted = mask_credentials(text)[0].split("\n")[start - 1 : last]
+    wanted = mask_credentials(text).split("\n")[start - 1 : last]
     most = budget(max_tokens, text)
     shown = first_fitting(wanted, most, size=lambda line: len(line) + 1)
     content, end = "\n".join(shown), start + len(shown) - 1

@@ -132,7 +132,7 @@ def shorten_hits(
     hit, less to weak ones, and what a hit leaves of its share to the next ones.
     """
     stems, names = stems_of(question), names_in(question)
-    masked, _ = mask_document(list(hits))
+    masked = mask_document(list(hits))
     left = budget(max_tokens, "".join(hit.code for hit in masked))
     passages = [_passage(hit, stems) for hit in masked]
     kept = first_fitting(passages, left, size=lambda hit: len(hit.where) + 2)

@@ -45,7 +45,7 @@ class CallReport:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        masked, _ = mask_credentials(self.word(text))  # half a secret would not be recognised
+        masked = mask_credentials(self.word(text))  # half a secret would not be recognised
         if (text := abridge(masked)) not in self.notices:
             self.notices.append(text)
 

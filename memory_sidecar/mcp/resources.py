@@ -49,7 +49,7 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
             types.Resource(
                 name=memory.path,
                 uri=memory_uri(memory.agent, memory.path),
-                description=mask_credentials(one_line(memory.title))[0],
+                description=mask_credentials(one_line(memory.title)),
                 mime_type=MARKDOWN,
             )
             for memory in shown
@@ -70,7 +70,7 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
         text, kind = _file(caller, owner, path), PLAIN
     else:
         raise NotFound(f"{uri} is not offered here")
-    shown = visible(mask_credentials(text)[0])
+    shown = visible(mask_credentials(text))
     content = types.TextResourceContents(uri=uri, mime_type=kind, text=shown)
     return types.ReadResourceResult(contents=[content])
 

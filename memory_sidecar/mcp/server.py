@@ -202,7 +202,7 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         report.begin()
         result = tool.run(caller, asked, report)
         notices = [*result.notices, *report.notices]
-        answer, _ = mask_document(replace(result, notices=tuple(notices)))
+        answer = mask_document(replace(result, notices=tuple(notices)))
         if count := count_masks(answer):  # before an agent, and so its provider, gets to read it
             answer = replace(
                 answer, notices=(*answer.notices, MASKED.format(pluralize(count, "likely secret")))
@@ -231,7 +231,7 @@ def _internal(error: Exception, what: str) -> SidecarError:
 
 
 def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:
-    text, _ = mask_credentials(_with_notices(_error_text(error, caller), notices))
+    text = mask_credentials(_with_notices(_error_text(error, caller), notices))
     return types.CallToolResult(content=[types.TextContent(text=visible(text))], is_error=True)
 
 
@@ -241,7 +241,7 @@ def _error_text(error: SidecarError, caller: Caller) -> str:
     hint = caller.complete(named) if named else for_agent(error.hint, caller)
     if isinstance(error, Conflict) and error.current:
         hint = "get_memory reads what it says now, and its hash"
-    message, _ = mask_credentials(in_tools(error.message, caller))
+    message = mask_credentials(in_tools(error.message, caller))
     return f"{error.code}: {abridge(message)}" + (f" — {hint}" if hint else "")
 
 

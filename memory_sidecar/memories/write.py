@@ -176,9 +176,7 @@ def relink(
 def _candidate_names(draft: Draft, category: str) -> tuple[str, str]:
     """Return the paths to try for a new memory: if another memory has the first, the second."""
     folder = f"{category}/" if category else ""
-    slug = memory_slug(
-        *(mask_credentials(text or "")[0] for text in (draft.content, draft.summary))
-    )
+    slug = memory_slug(*(mask_credentials(text or "") for text in (draft.content, draft.summary)))
     unique = f"{slug}-{content_hash(draft.content)[:8]}"
     return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unique}{MEMORY_SUFFIX}"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memory_sidecar.core.credentials import mask_document, refuse_credentials
+from memory_sidecar.core.credentials import count_masks, mask_document, refuse_credentials
 from memory_sidecar.core.errors import (
     MemvidFailed,
     NotFound,
@@ -236,8 +236,8 @@ class Sessions:
             for document in documents:
                 check_size(document)  # refuses what is too large before it is masked
             if not allow_secrets:
-                documents, masked = mask_document(documents)
-                if masked:
+                before, documents = count_masks(documents), mask_document(documents)
+                if masked := count_masks(documents) - before:
                     found = pluralize(masked, "likely secret")
                     self._reporter.notice(f"{name}: masked {found}")
             for document in documents:

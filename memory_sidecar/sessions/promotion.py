@@ -100,7 +100,7 @@ def candidates(
         ("outcome", summary.brief if with_brief else "", (*tags, *outcome)),
     ]
     evidence = (EVIDENCE_PREFIX + session.session_id,)
-    subject = mask_credentials(session.subject(summary))[0]
+    subject = mask_credentials(session.subject(summary))
     found = []
     for category, text, its_tags in suggested:
         line = " ".join(text.split())
@@ -175,7 +175,7 @@ def _tags(texts: Iterable[str]) -> tuple[str, ...]:
     """Make a tag of each of `texts` that has a letter or digit, each once."""
     tags = []
     for text in texts:
-        shown = mask_credentials(text)[0]  # a tag no longer tells that it holds one
+        shown = mask_credentials(text)  # a tag no longer tells that it holds one
         kept = (c if c in "_.-" or is_word_character(c) else " " for c in shown)
         tags.append("-".join("".join(kept).split())[:MAX_TAG_CHARACTERS].strip("-"))
     return tuple(dict.fromkeys(tag for tag in tags if any(map(str.isalnum, tag))))

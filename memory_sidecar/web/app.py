@@ -169,7 +169,7 @@ class WebApp:
         A form that was refused is shown again. `status` 0: the one that fits the error.
         """
         status = status or next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-        data, _ = mask_document(error.as_json())
+        data = mask_document(error.as_json())
         text = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
         if visit.path in FORMS and request.method == "POST":
             with suppress(SidecarError):  # the memory is gone, or cannot be read either
@@ -192,7 +192,7 @@ class WebApp:
         return self._render(visit, view, request, live)
 
     def _render(self, visit: Visit, view: View, request: Request, live: str = "") -> Response:
-        data, _ = mask_document(view.data)
+        data = mask_document(view.data)
         if visit.text("json"):
             return _answer(
                 json.dumps(to_builtins(data), ensure_ascii=False, allow_nan=False),
@@ -204,7 +204,7 @@ class WebApp:
             view.more,
             visit=visit,
             data=data,
-            title=mask_credentials(view.title)[0],
+            title=mask_credentials(view.title),
             addresses=VIEWS,
             sections=[(path, each.label) for path, each in VIEWS.items() if each.label],
             agents=_agents(visit),

@@ -116,7 +116,7 @@ def _read(
     stamp = (_stamps(context.root), system_clock() // DAY_MS)
     if (known := _read_before.find(key, stamp)) is not None:
         return known
-    atoms, _ = mask_document(context.list_uses(projects))
+    atoms = mask_document(context.list_uses(projects))
     found = context.check(rules=rules, project=one, reporter=visit)
     findings = [context.shown(each, remedy_of=str) for each in found]
     return _read_before.keep(key, stamp, (atoms, findings))
@@ -150,4 +150,4 @@ def _use_of(atom: AtomUse) -> tuple[str, ...]:
 def _indexes(project: Project) -> list[tuple[str, str]]:
     """Return the folder name and the text of each generated index that exists."""
     pages = [(kind.folder, page_text(project.tree, project.index(kind))) for kind in AtomKind]
-    return [(name, mask_credentials(page)[0]) for name, page in pages if page]
+    return [(name, mask_credentials(page)) for name, page in pages if page]

@@ -56,7 +56,7 @@ class Row:
 
 def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list[Row]]:
     """Return the rows of each kind that has hits, with credentials masked."""
-    found, _ = mask_document(found)
+    found = mask_document(found)
     judged = {
         (each.kind, each.of, place)
         for each in JudgedSet(visit.services, visit).all()

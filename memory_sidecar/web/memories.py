@@ -109,7 +109,7 @@ def _facets(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | 
     is_asked_for = visit.text("facets") or visit.text("json")
     if not is_asked_for and overview.count() > COUNTED_AT_ONCE:
         return None
-    facets, _ = mask_document(overview.facets(wanted))
+    facets = mask_document(overview.facets(wanted))
     return _counted.keep(key, stamp, facets)
 
 

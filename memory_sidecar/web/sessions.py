@@ -56,7 +56,7 @@ def show_one(visit: Visit) -> View:
     agent = visit.require_readable(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
     read = read_session(document)
-    session, _ = mask_document(replace(read, messages=()))  # below: those shown
+    session = mask_document(replace(read, messages=()))  # below: those shown
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
@@ -106,7 +106,7 @@ def _shown_parts(visit: Visit, read: Session, session: Session) -> dict[str, Any
             for key, each in cut
         ],
         "further": further,
-        "messages": mask_document(chosen)[0],
+        "messages": mask_document(chosen),
         "message_count": len(messages),
         "has_more": not whole and len(messages) > stop,
     }

@@ -56,7 +56,7 @@ def test_an_index_of_many_atoms_is_shown_in_short(reader, root):
 def test_atoms_and_findings_are_those_of_the_commands(served, reader, root):
     shown = reader.get("/context?project=shop&merge=1&json=1").json
     context = _context(served, root)
-    used, _ = mask_document(context.list_uses(context.root.projects()))
+    used = mask_document(context.list_uses(context.root.projects()))
     assert shown["atoms"] == to_builtins(used)
     assert shown["findings"]
     assert {each["file"] for each in shown["findings"]} >= {"projects/shop/experiments/index.md"}
