@@ -55,7 +55,8 @@ session.add_command(start)
 def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     """Save the session in FILE, a JSON document, or on standard input.
 
-    A document without a session_id gets one; one with a known session_id replaces that session.
+    A document without a session_id gets one. One with a known session_id changes that session:
+    what it has replaces what is there, `null` removes it, and what it leaves out stays.
     """
     document = _read_document(call, file)
     if "id" in document and "session_id" not in document:

@@ -68,7 +68,7 @@ def _as_summary(given: Any) -> Any:  # noqa: ANN401  whatever JSON has
 
 
 class SaveSession(Arguments):
-    session_id: str = Field(default="", description="To replace one")
+    session_id: str = Field(default="", description="To change one")
     summary: Annotated[SavedSummary | None, BeforeValidator(_as_summary)] = None
     messages: list[SavedMessage] = Field(default=[])
     topics: list[str] = Field(default=[])
@@ -87,7 +87,7 @@ class SessionSaved(Answer):
     messages: int
 
     def text(self) -> str:
-        done = "saved" if self.created else "replaced" if self.changed else "unchanged"
+        done = "saved" if self.created else "changed" if self.changed else "unchanged"
         return f"{done}: {self.session_id}, {pluralize(self.messages, 'message')}"
 
 

@@ -144,6 +144,15 @@ def short_hash(content: object) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
+def with_known(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `document` with the rest of `known`, but without a summary made of other messages."""
+    summary, full = known.get("summary"), {**known, **document}
+    is_made = isinstance(summary, Mapping) and bool(summary.get("made_by"))
+    if is_made and "summary" not in document and full.get("messages") != known.get("messages"):
+        del full["summary"]
+    return full
+
+
 def complete_document(
     document: Mapping[str, Any], known: Mapping[str, Any] | None, *, session_id: str, now: int
 ) -> tuple[dict[str, Any], Session]:

@@ -34,6 +34,7 @@ from memory_sidecar.sessions.documents import (
     complete_document,
     read_session,
     session_id_of,
+    with_known,
 )
 from memory_sidecar.sessions.files import (
     SessionFiles,
@@ -77,10 +78,10 @@ class Sessions:
     # One session
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
-        """Save the session in `document`, as a new one or in place of the one with its id.
+        """Save the session in `document`, as a new one or as the one with its id.
 
-        Saving the same document again changes nothing. Raises SessionInvalid and SecretRefused,
-        which name the field.
+        That one keeps what `document` leaves out. Saving the same document again changes nothing.
+        Raises SessionInvalid and SecretRefused, which name the field.
         """
         check_size(document)  # refuses what is too large before it is searched for secrets
         if not allow_secrets:
@@ -317,15 +318,15 @@ class Sessions:
         session_id = session_id_of(document, now=self._clock())
         known = self._files.load_for_saving(session_id)
         before = known.document if known else None
-        if before is not None and resumes:
-            document = merge_documents(document, before)
+        if before is not None:
+            document = (merge_documents if resumes else with_known)(document, before)
         done = complete_document(document, before, session_id=session_id, now=self._clock())
         return *done, known
 
     def _write(self, document: Mapping[str, Any], *, resumes: bool = False) -> Saved:
         """Write `document` to its file, if it changes that. The caller holds `changing`.
 
-        `resumes`: add to the known session, instead of replacing it.
+        `resumes`: add to the known messages, instead of replacing them.
         """
         done, session, known = self._complete(document, resumes=resumes)
         path = known.path if known else new_path(session.session_id, began_at=session.created_at)

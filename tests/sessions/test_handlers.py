@@ -174,11 +174,26 @@ def test_a_broken_file_hides_nothing_else(open_episodes, root):
     assert reasons["2026-03/broken.json"].startswith("not JSON")
 
 
-def test_saving_again_replaces(episodes):
-    episodes.save("a", "the token refresh fails", "a lock will help")
+def test_saving_again_replaces_what_is_given_and_keeps_what_is_left_out(episodes):
+    episodes.save("a", "the token refresh fails", "a lock will help", topics=["auth"])
+    episodes.sessions.save({"session_id": "a", "summary": SUMMARY})
+    assert sorted(episodes.found("token lock", mode=SearchMode.KEYWORD)) == ["a#0", "a#1"]
     episodes.save("a", "the cart is empty")
     assert episodes.found("token lock", mode=SearchMode.KEYWORD) == []
     assert episodes.found("cart", mode=SearchMode.KEYWORD) == ["a#0"]
+    document = episodes.sessions.get("a").document
+    assert (document["summary"], document["topics"]) == (SUMMARY, ["auth"])
+    episodes.sessions.save({"session_id": "a", "summary": None})
+    assert not episodes.sessions.get("a").document["summary"]
+
+
+def test_a_summary_that_was_made_of_messages_goes_with_them(episodes):
+    made = {**SUMMARY, "made_by": "extract"}
+    episodes.save("a", "the token refresh fails", summary=made)
+    episodes.save("a", "the token refresh fails")
+    assert episodes.sessions.get("a").document["summary"] == made
+    episodes.save("a", "the cart is empty")
+    assert "summary" not in episodes.sessions.get("a").document
 
 
 def test_an_invalid_session_is_not_saved_and_harms_nothing(episodes, root):
