@@ -219,6 +219,12 @@ class AgentPaths(StorePaths):
         return AgentPaths(self.db.with_name(f"{SHARED}.sqlite"), SHARED)
 
 
+def has_had_rows(db: Path) -> bool:
+    """Whether a database of ours was ever filled at `db`: the state of a source tells."""
+    states = StorePaths(db).state, AgentPaths(db, "").state
+    return any(next(state.glob("*/state_id"), None) for state in states)
+
+
 @dataclass(frozen=True, slots=True)
 class DataDir:
     """The data directory."""

@@ -36,6 +36,7 @@ from memory_sidecar.core.errors import (
     system_error,
 )
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.paths import has_had_rows
 from memory_sidecar.core.process import require_descriptors
 
 Connection = apsw.Connection
@@ -300,14 +301,15 @@ def _damage_in(error: apsw.Error) -> str:
 def _is_ours(path: Path) -> bool:
     """Whether the header (https://sqlite.org/fileformat.html) has our application id, or is zeros.
 
-    No other program writes zeros. The first bytes may be damaged, so they are not looked at. Until
-    the first checkpoint, our id and all tables are in the log alone: a file without a table passes,
-    as a copy of it may be followed by one of a later log.
+    No other program writes zeros. Until the first checkpoint, our id and all tables are in the log
+    alone: a file without a table passes, as a copy of it may be followed by one of a later log. So
+    does what is no database, in the place of one of ours.
     """
     with suppress(OSError), path.open("rb") as file:
         header = file.read(105)
         has_no_table = header[100:101] == b"\r" and not any(header[103:105])
-        return header[68:72] == APPLICATION_ID.to_bytes(4) or has_no_table or not any(header[:72])
+        is_ours = header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header[:72])
+        return is_ours or has_no_table or (header[:6] != b"SQLite" and has_had_rows(path))
     return False
 
 

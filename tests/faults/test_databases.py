@@ -47,6 +47,9 @@ def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return arguments
 
 
+MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "--all", "total_price"), ("index",)]
+
+
 @pytest.mark.parametrize("answer", [("index",), ("search", "--all", "total_price")], ids=" ".join)
 def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     before = run("search", "--all", "total_price", "--json").out
@@ -97,11 +100,34 @@ def test_a_newer_schema_is_refused_and_left(run, db, command):
     assert db.read_bytes() == before
 
 
-def test_a_text_file_is_refused_and_left(run, db, command):
+def test_a_text_file_is_refused_and_left(run, db, project, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my notes\n" * 1000)
+    for command in (["index", project], ["search", "total_price"], ["status"], ["index"]):
+        done = run(*command, "--json", "--db", notes)
+        assert (done.status, done.error["code"]) == (1, "store_foreign")
+    assert notes.read_text() == "my notes\n" * 1000
+
+
+@pytest.mark.parametrize("mends", everyday(MENDS, every=2), ids=" ".join)
+def test_a_text_file_in_the_place_of_a_database_of_ours_is_set_aside(run, db, mends):
+    before = run("search", "--all", "total_price", "--json").out
     db.write_text("my notes\n" * 1000)
-    done = run(*command, "--json")
-    assert (done.status, done.error["code"]) == (1, "store_foreign")
-    assert db.read_text() == "my notes\n" * 1000
+    done = run(*mends, "--json")
+    assert done.status == 0
+    assert f"{db} is damaged" in done.err
+    assert run("search", "--all", "total_price", "--json").out == before
+    assert db.with_name("codebase.sqlite.old").read_text() == "my notes\n" * 1000
+
+
+def test_a_text_file_in_the_place_of_an_agents_database_is_set_aside(run, data_dir):
+    assert run("store", "carts are emptied at night", "--agent", "a").status == 0
+    before = run("query", "carts", "--agent", "a", "--json").json
+    db = data_dir / "knowledge" / "a.sqlite"
+    db.write_text("my notes\n" * 1000)
+    assert run("store", "carts are red", "--agent", "a").status == 0
+    assert len(run("query", "carts", "--agent", "a", "--json").json) == len(before) + 1
+    assert db.with_name("a.sqlite.old").read_text() == "my notes\n" * 1000
 
 
 def test_another_programs_database_is_refused_and_left(run, db, command):
@@ -154,9 +180,6 @@ def test_an_empty_file_is_made_a_database(run, db):
     before = run("search", "--all", "total_price", "--json").out
     db.write_bytes(b"")
     assert run("search", "--all", "total_price", "--json").out == before
-
-
-MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "--all", "total_price"), ("index",)]
 
 
 @pytest.mark.parametrize("mends", everyday(MENDS, every=2), ids=" ".join)
