@@ -9,7 +9,6 @@ with the paths, as a search shows them, of everything that the user said answers
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -126,7 +125,7 @@ class JudgedSet:
             content = b"".join(msgspec.json.encode(each) + b"\n" for each in changed)
             with named_errors(self._folder / JUDGED):
                 replace_file(self._tree, self._folder / JUDGED, content)
-            sweep(self._tree, self._folder, before_ms=math.inf, pattern="")
+            sweep(self._tree, self._folder, is_sole_writer=True, pattern="")
         return changed
 
     def _resolve(self, kind: Asked, of: str, place: str) -> tuple[str, str]:

@@ -33,7 +33,7 @@ from memory_sidecar.disk.repository import origin_of
 MAX_BYTES = 2 << 30  # of a clone, its `.git` included
 MAX_FILES = 200_000
 FETCH_TIMEOUT_S = 1800
-LOCK_TIMEOUT_S = 1
+LOCK_PATIENCE_S = 1.0
 PASSED_ON = frozenset({"SSH_AUTH_SOCK"})
 """Environment variables of the caller that git needs beyond the usual ones."""
 
@@ -172,7 +172,7 @@ class Clones:
             raise CloneFailed("git is not on the PATH", hint="install git, or index a folder")
         git = _Git(program, address, environ, reporter)
         lock, what = root.parent.with_suffix(".lock"), f"the clone of {address.url} is"
-        with named_errors(root), hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
+        with named_errors(root), hold_lock(self._tree, lock, patience_s=LOCK_PATIENCE_S, what=what):
             if root.exists():
                 git.fetch(root)
                 return

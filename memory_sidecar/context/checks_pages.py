@@ -38,14 +38,13 @@ from memory_sidecar.context.loaded import Loaded, write
 from memory_sidecar.context.refs import broken_lines
 from memory_sidecar.context.tasks import read_tasks
 from memory_sidecar.core import reasons
-from memory_sidecar.core.atomic import TEMPORARY_PREFIX, delete_file
+from memory_sidecar.core.atomic import LEFT_AFTER_MS, TEMPORARY_PREFIX, delete_file
 from memory_sidecar.core.errors import PageBroken
 from memory_sidecar.core.opening import Tree
 
 MAX_STATUS_LINES = 120
 MAX_ISSUES_LINES = 80
 MAX_USER_BYTES = 3 * 1024
-LEFT_BEHIND_AFTER_S = 3600  # a younger temporary file may be in use
 
 # The sections of STATUS.md, each with words of which its heading has one.
 STATUS_SECTIONS = {
@@ -145,7 +144,7 @@ def check_leftovers(loaded: Loaded) -> Iterator[Finding]:
     left = (path for path in _entries(loaded.root) if path.name.startswith(TEMPORARY_PREFIX))
     for path in left:
         status = loaded.root.tree.status(path)  # None: a writer is done with it
-        if status and loaded.now_ms / 1000 - status.st_mtime > LEFT_BEHIND_AFTER_S:
+        if status and status.st_mtime * 1000 < loaded.now_ms - LEFT_AFTER_MS:
             fix = partial(delete_file, loaded.root.tree, path)
             yield Finding(path, 1, "a killed process left it behind", "delete it", fix=fix)
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import hashlib
+import math
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -113,12 +115,16 @@ def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
         above = os.path.dirname(above)
 
 
-def sweep(tree: Tree, folder: StrPath, *, before_ms: float, pattern: str = "**/") -> None:
-    """Delete the temporary files in and below `folder` that are older than `before_ms` (epoch ms).
+def sweep(
+    tree: Tree, folder: StrPath, *, is_sole_writer: bool = False, pattern: str = "**/"
+) -> None:
+    """Delete the temporary files that killed writers left in and below `folder`.
 
-    With an empty `pattern`, only those in `folder` itself. Raises nothing: a file that cannot be
-    deleted stays until the next sweep.
+    Those are all if the caller is the sole writer, as the holder of a lock, else those older than
+    LEFT_AFTER_MS. With an empty `pattern`, only those in `folder` itself. Raises nothing: a file
+    that cannot be deleted stays until the next sweep.
     """
+    before_ms = math.inf if is_sole_writer else time.time() * 1000 - LEFT_AFTER_MS
     with suppress(OSError):  # of a folder that cannot be listed, or is deleted meanwhile
         for left in Path(folder).glob(f"{pattern}{TEMPORARY_PREFIX}*"):
             with suppress(OSError):

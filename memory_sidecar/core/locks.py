@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memory_sidecar.core.atomic import LEFT_AFTER_MS, sweep
+from memory_sidecar.core.atomic import sweep
 from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 
-LOCK_TIMEOUT_S = 10.0  # changing a few files takes milliseconds
+PATIENCE_S = 10.0  # changing a few files takes milliseconds
 MAX_NOTE_BYTES = 4096
 _POLL_S = 0.002
 
 
 @contextmanager
 def hold_lock(
-    tree: Tree, file: Path, *, what: str, timeout_s: float = LOCK_TIMEOUT_S
+    tree: Tree, file: Path, *, what: str, patience_s: float = PATIENCE_S
 ) -> Iterator[None]:
     """Hold the lock `file`, which lies in our own `tree` and is made if missing, for the block.
 
-    Raises StoreBusy if another process holds it for `timeout_s`: "`what` being changed by …".
+    Raises StoreBusy if another process holds it for `patience_s`: "`what` being changed by …".
     """
     with named_errors(file):
         os.close(tree.open(file, os.O_RDWR | os.O_CREAT))
-        lock = FileLock(file, timeout=timeout_s, poll_interval=_POLL_S)
+        lock = FileLock(file, timeout=patience_s, poll_interval=_POLL_S)
         try:
             lock.acquire()
         except Timeout as error:
@@ -76,7 +75,7 @@ class WriterLock:
             self._write_note(self._note)
         if not self._has_swept:
             self._has_swept = True
-            sweep(self._tree, self._path.parent, before_ms=time.time() * 1000 - LEFT_AFTER_MS)
+            sweep(self._tree, self._path.parent)
         return True
 
     def release(self) -> None:

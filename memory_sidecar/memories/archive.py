@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core.atomic import (
-    LEFT_AFTER_MS,
     delete_file,
     move_file,
     remove_empty_folders,
@@ -64,7 +63,7 @@ class Archive:
         """
         taken = []
         with directory.changing():
-            sweep(directory.tree, directory.root, before_ms=now_ms - LEFT_AFTER_MS)
+            sweep(directory.tree, directory.root)
             for path, file_hash in seen:
                 with suppress(PathRefused):
                     file = directory.find(path)

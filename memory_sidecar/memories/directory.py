@@ -32,7 +32,7 @@ from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.names import check_path, folded, may_be_memory, spellings
 
-LOCK_TIMEOUT_S = 60
+LOCK_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class KnowledgeDirectory:
         """Hold the directory's lock, and make the agent's own directory if it is missing.
 
         Raises NotFound for a missing directory elsewhere, and StoreBusy where another process
-        holds the lock for LOCK_TIMEOUT_S.
+        holds the lock for LOCK_PATIENCE_S.
         """
         if not (self.is_own or self.root.is_dir()):
             raise NotFound(f"{self.root} is not there", hint="mount its disk again")
         root = os.fspath(self.root.resolve())
         lock_file = self.locks / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.lock"
-        with hold_lock(self.data, lock_file, timeout_s=LOCK_TIMEOUT_S, what=f"{self.root} is"):
+        with hold_lock(self.data, lock_file, patience_s=LOCK_PATIENCE_S, what=f"{self.root} is"):
             with named_errors(self.root / "memories"):
                 self.tree.make(self.root)
             yield

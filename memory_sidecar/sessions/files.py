@@ -9,7 +9,6 @@ file of the same name in a later month is a copy: skipped, and deleted or archiv
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -161,7 +160,7 @@ class SessionFiles:
 
     def sweep(self) -> None:
         """Delete what killed writers left; the caller holds `changing`, so none is at work."""
-        sweep(self._tree, self.root, before_ms=math.inf, pattern="*/")
+        sweep(self._tree, self.root, is_sole_writer=True, pattern="*/")
 
     def archive(self, session_id: str, folder: Path) -> list[str]:
         """Move the session's file and its copies below `folder`; return their paths.

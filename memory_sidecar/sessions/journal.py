@@ -64,7 +64,7 @@ class Journal(Sessions):
         """Hold the lock for writing the `.mv2` `file`: of two concurrent puts, memvid keeps one."""
         paths = self.agent.paths
         lock, what = paths.state / "journal.lock", f"{file.name} is"
-        return hold_lock(paths.tree, lock, timeout_s=PUT_TIMEOUT_S, what=what)
+        return hold_lock(paths.tree, lock, patience_s=PUT_TIMEOUT_S, what=what)
 
     def import_mv2(self, file: Path, environ: Mapping[str, str]) -> None:
         """Import the `.mv2` at `file`, unless it is unchanged since the last import.

@@ -8,7 +8,6 @@ a piece that was changed since stays, and is named.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -299,7 +298,7 @@ def _write(path: Path, file: _PlannedFile) -> bool:
     """Write what was planned for `path`; return False, and leave it, if it was changed since."""
     tree, before = Tree(path.parent), None if file.before is None else file.before.encode()
     with named_errors(path):
-        sweep(tree, path.parent, before_ms=time.time_ns() // 1_000_000, pattern="")
+        sweep(tree, path.parent, is_sole_writer=True, pattern="")
         if file.after is not None:
             return replace_unchanged(tree, path.name, before, file.after.encode())
         if read_text(str(path)) != file.before:

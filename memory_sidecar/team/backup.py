@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ import numpy as np
 import psycopg
 from psycopg.errors import ProgramLimitExceeded
 
-from memory_sidecar.core.atomic import LEFT_AFTER_MS, TEMPORARY_PREFIX, sweep
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX, sweep
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter, convert
@@ -104,8 +103,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[Exporte
     Raises NotFound if there is none, NoIndex, DatabaseError, and SidecarError for the file.
     """
     part = file.with_name(TEMPORARY_PREFIX + secrets.token_hex(8))  # new: no link, nor another's
-    before_ms = time.time() * 1000 - LEFT_AFTER_MS
-    sweep(Tree(file.parent), file.parent, before_ms=before_ms, pattern="")
+    sweep(Tree(file.parent), file.parent, pattern="")
     with named_errors(file), link.reading() as connection:
         require_schema(connection, link)
         rows = connection.execute(

@@ -164,7 +164,7 @@ class StateFile:
     def changing(self, *, patience_s: float, what: str) -> Iterator[MirrorState]:
         """Load the state under its lock; it is saved after the block, even if that fails."""
         lock = self._path.with_suffix(".lock")
-        with hold_lock(self._tree, lock, timeout_s=patience_s, what=what):
+        with hold_lock(self._tree, lock, patience_s=patience_s, what=what):
             state = self.load()
             with self._changing_owed() as owed:
                 if owed is not None:

@@ -561,7 +561,7 @@ def test_two_that_write_at_once_do_not_overwrite_each_others_notes(home, monkeyp
 
     write_pieces = notes.write_pieces
     monkeypatch.setattr(plan_module, "write_pieces", write)
-    monkeypatch.setattr(notes, "hold_lock", partial(hold_lock, timeout_s=0))
+    monkeypatch.setattr(notes, "hold_lock", partial(hold_lock, patience_s=0))
     before = settings(home)
     one.carry_out()
     take_back(home)

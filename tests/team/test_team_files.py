@@ -199,7 +199,7 @@ def test_a_command_does_not_wait_for_a_long_exchange(address, machine, monkeypat
     one("store", "Tabs", "--agent", "shared", "--category", "rules")
     two("store", "Delays", "--agent", "shared", "--category", "rules")
     paths = one.services.agent("shared").paths
-    with hold_lock(paths.tree, paths.state / "team.lock", timeout_s=0, what="it is"):
+    with hold_lock(paths.tree, paths.state / "team.lock", patience_s=0, what="it is"):
         stored = one("store", "Spaces", "--agent", "shared", "--category", "rules")
         assert (stored.status, "shared is being changed by another" in stored.err) == (0, True)
         asked = one("query", "tabs", "--agent", "shared")
