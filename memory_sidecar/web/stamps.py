@@ -8,19 +8,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from memory_sidecar.core.model import Stamp, stamp_of
+
 T = TypeVar("T")
 
-Stamp = tuple[int, int]
-"""Modification time in ns and size in bytes; both 0 for a missing file."""
+MISSING: Stamp = (0, 0, 0)
+"""In place of the stamp of a missing file."""
 
 
 def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
     """Return the stamp of each of `files`, by path."""
     stamps = {}
     for file in files:
-        stamps[str(file)] = (0, 0)
+        stamps[str(file)] = MISSING
         with suppress(OSError):
-            stamps[str(file)] = _stamp(file.stat())
+            stamps[str(file)] = stamp_of(file.stat())
     return stamps
 
 
@@ -30,12 +32,8 @@ def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                stamps[entry.path] = _stamp(entry.stat(follow_symlinks=False))
+                stamps[entry.path] = stamp_of(entry.stat(follow_symlinks=False))
     return stamps
-
-
-def _stamp(status: os.stat_result) -> Stamp:
-    return status.st_mtime_ns, status.st_size
 
 
 class StampedCache(Generic[T]):
