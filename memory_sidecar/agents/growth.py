@@ -28,7 +28,7 @@ from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Memory, MemoryHead
 
 SHOWN = 10  # memories or questions in one list of the result, at most
-_HOT = MemoryList(filter=MemoryFilter(hot=True), sort=Sort.REFS, limit=SHOWN)
+_HOT = MemoryList(filter=MemoryFilter(hot=True), sort=Sort.READS, limit=SHOWN)
 _COLD = MemoryList(
     filter=MemoryFilter(cold=True), sort=Sort.CREATED, is_descending=False, limit=SHOWN
 )

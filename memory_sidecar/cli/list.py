@@ -28,7 +28,6 @@ from memory_sidecar.memories.results import (
     Memory,
 )
 
-_SORTS = {"reads" if sort is Sort.REFS else sort.value: sort for sort in Sort}
 _COLUMNS = {
     "updated_at": "updated",
     "created_at": "created",
@@ -41,7 +40,7 @@ M = TypeVar("M", Listed, Memory)
 
 
 class _SortName(click.Choice[str]):
-    """Takes a name in `_SORTS`, or the name of its column, which help and errors do not list."""
+    """Takes a `Sort`, or the name of its column, which help and errors do not list."""
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:  # noqa: ANN401
         return super().normalize_choice(_COLUMNS.get(choice, choice), ctx)
@@ -50,7 +49,7 @@ class _SortName(click.Choice[str]):
 @click.command(name="list")
 @click.option(
     "--sort",
-    type=_SortName(list(_SORTS)),
+    type=_SortName([sort.value for sort in Sort]),
     help="Ascending unless --desc; without --sort, the latest change first.",
 )
 @click.option("--desc", is_flag=True, help="Descending.")
@@ -78,7 +77,7 @@ def list_memories(
     """
     asked = MemoryList(
         filter=wanted,
-        sort=_SORTS[sort] if sort else Sort.UPDATED,
+        sort=Sort(sort) if sort else Sort.UPDATED,
         is_descending=desc if sort else True,
         limit=limit,
         offset=offset,

@@ -268,7 +268,7 @@ _ORDER = {
     Sort.TOKENS: "token_estimate",
     Sort.STRENGTH: STRENGTH_ORDER_SQL,
     # The plus keeps SQLite from an index that is of no use while no memory was read.
-    Sort.REFS: "+(uses + refs)",
+    Sort.READS: "+(uses + refs)",
     Sort.PATH: "path",
 }
 

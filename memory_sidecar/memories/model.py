@@ -73,7 +73,7 @@ class Sort(StrEnum):
     CREATED = "created"
     TOKENS = "tokens"
     STRENGTH = "strength"
-    REFS = "refs"
+    READS = "reads"
     PATH = "path"
 
 

@@ -97,7 +97,7 @@ def test_a_filter_keeps_what_satisfies_it(listed):
         (Sort.UPDATED, "one", "six"),
         (Sort.CREATED, "three", "six"),
         (Sort.TOKENS, "three", "one"),
-        (Sort.REFS, "two", "K-001"),
+        (Sort.READS, "two", "K-001"),
         (Sort.STRENGTH, "one", "six"),
         (Sort.PATH, "two", "six"),
     ],

@@ -198,7 +198,7 @@ def test_a_list_can_be_sorted_by_reads(served, reader):
     kept = served.store("Read me", category="readers")
     Memories(served.services.agent(kept.agent), Silent()).get(kept.path)
     served.store("Not me", category="readers")
-    address = "/memories?category=readers&sort=refs"
+    address = "/memories?category=readers&sort=reads"
     found = reader.get(f"{address}&json=1").json["memories"]
     assert [each["path"] for each in found] == [kept.path, "readers/not-me.md"]
     page = reader.get(address)
