@@ -47,6 +47,23 @@ def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
     return around.owner if around else ""
 
 
+def of_same_object(around: Defined | None, candidates: Sequence[Defined]) -> Sequence[Defined]:
+    """Return those of `candidates` in the file of `around` that are of the nearest object around.
+
+    JavaScript and Lua give functions to objects one by one, and to prototypes of classes:
+    `Cart.prototype.add = function`, `function Cart:add()`.
+    """
+    here = [each for each in candidates if around and each.at.id == around.at.id]
+    path = around.path if around and here else ""
+    if made := [each for each in here if each.scope == f"{path}.prototype"]:  # by this constructor
+        return made
+    by_object = by_key((each.scope.removesuffix(".prototype"), each) for each in here)
+    while path := path.rpartition(".")[0]:
+        if found := by_object.get(path.removesuffix(".prototype")):
+            return found
+    return ()
+
+
 def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
     """Return the methods of base classes and interfaces that the method `defined` overrides."""
     name, owner = defined.name, defined.owner

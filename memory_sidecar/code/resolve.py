@@ -23,7 +23,7 @@ from memory_sidecar.code.candidates import (
     one_or_all,
     sole,
 )
-from memory_sidecar.code.classes import BASES, Lineages, class_around
+from memory_sidecar.code.classes import BASES, Lineages, class_around, of_same_object
 from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
@@ -260,9 +260,11 @@ class _Resolving:
             if found := sole(here or (() if self._is_whole(class_name) else ours), "exact"):
                 return found
         if not is_above:
-            only = sole(self._members, "likely")
-            is_of_ours = only and self._is_related(only.definitions[0], lineage)
-            return only if only and is_of_ours else Meaning(self._members)
+            beside = of_same_object(self._around, self._candidates)
+            only = sole(beside, "exact") or sole(self._members, "likely")
+            is_of_ours = only and (beside or self._is_related(only.definitions[0], lineage))
+            any_ = self._found.of_any_class if self._scoping.loose_members else None
+            return only if only and is_of_ours else any_ or Meaning(self._members)
         known = partial(self._graph.defined_for, self._at)
         is_foreign = len(lineage) > 1 and not any(map(known, lineage[1:]))
         others = (d for d in self._members if d.owner not in lineage[:1])

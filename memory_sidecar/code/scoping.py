@@ -50,6 +50,7 @@ class Scoping:
     includes_files: bool = False  # or copies a file, whose name then qualifies no other name
     file_import: re.Pattern[str] | None = None  # of a line that imports a file, or `names` of it
     module_paths: bool = False  # files have inner modules, and a path needs no import
+    loose_members: bool = False  # an object gets functions one by one, without a class
     untyped_objects: bool = False  # an object may have any function, under any name
     behind_modules: Collection[str] = ()  # uses that name what an inner module has behind it only
     unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # by use: kinds not meant
@@ -93,6 +94,7 @@ _JAVASCRIPT = Scoping(
         r"(?:(?:import|export)\b\s*(?:type\b\s*)?|(?:const|let|var)\b\s*)?"
         r"""(?P<names>(?:\{.*|\*.*|[^{}]*)\}|\*[^"']*|)\s*(?:from\b|=\s*require\()?\s*["']"""
     ),
+    loose_members=True,
     untyped_objects=True,
 )
 _JAVA = Scoping(
@@ -149,7 +151,7 @@ _SCOPINGS = {
     "java": _JAVA,
     "javascript": _JAVASCRIPT,
     "kotlin": replace(_JAVA, members_of_classes=False, calls_fields=True, types_variables=False),
-    "lua": Scoping(shares_all=True, doubts_members=True, imports_tables=True),
+    "lua": Scoping(shares_all=True, doubts_members=True, imports_tables=True, loose_members=True),
     "php": Scoping(
         selves=_SELVES | {"parent", "static"},
         constructors={"__construct"},

@@ -235,3 +235,45 @@ def test_what_csharp_implies_is_a_use(tmp_path, name, uses):
     """A global using, the base that a constructor calls, the class of a pattern; not `int`."""
     write_tree(tmp_path, MORE)
     assert told_in(tmp_path)("refs", name) == uses
+
+
+OBJECTS = {
+    "runner.js": (
+        "function Runner() {\n  this.begin()\n}\n"
+        "Runner.prototype.begin = function () {\n  this.fail()\n}\n"
+        "Runner.prototype.fail = function () {\n  each(function () { this.begin() })\n}\n"
+    ),
+    "api.js": "const api = {\n  fetch() {},\n  list() { return this.fetch() },\n}\n",
+    "suite.js": (
+        "class Suite {\n  run() { this.hook() }\n}\nSuite.prototype.hook = function () {}\n"
+    ),
+    "cart.js": "function Cart() {}\nCart.prototype.sum = function () { this.merge() }\n",
+    "merge.js": "export function merge() {}\n",
+    "metric.lua": (
+        "local Metric = class()\nfunction Metric:count(n) end\n"
+        "function Metric:all(nodes)\n  self:count(1)\n  self.count(self, 2)\nend\n"
+    ),
+    "other.lua": "local Other = class()\nfunction Other:all(nodes)\n  self:count(1)\nend\n",
+}
+
+
+@pytest.fixture(scope="module")
+def loose(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("objects")
+    write_tree(root, OBJECTS)
+    return partial(told_in(root), "refs")
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("begin", ["runner.js:2 exact", "runner.js:8 exact"]),
+        ("fail", ["runner.js:5 exact"]),
+        ("fetch", ["api.js:3 exact"]),
+        ("hook", ["suite.js:2 exact"]),
+        ("merge", ["cart.js:2 by name"]),  # Cart may have got it from anywhere
+        ("count", ["metric.lua:4 exact", "metric.lua:5 exact", "other.lua:3 by name"]),
+    ],
+)
+def test_an_object_that_gets_its_functions_one_by_one_has_members(loose, name, uses):
+    assert sorted(loose(name)) == sorted(uses)
