@@ -241,6 +241,23 @@ def test_settings_that_may_not_be_written_fail_alone(home):
     assert StepOutcome.ADDED in outcomes(set_up(home))
 
 
+def test_settings_that_the_user_made_read_only_stay_as_they_are(home):
+    path = home / ".claude.json"
+    before = settings(home)
+    path.chmod(0o444)
+    failed = [step for step in set_up(home).steps if step.outcome is StepOutcome.FAILED]
+    assert [step.path for step in failed] == [str(path)]
+    assert failed[0].reason == "is read-only"
+    assert path.read_bytes() == before[".claude.json"]
+    path.chmod(0o644)
+    set_up(home)
+    path.chmod(0o444)
+    assert StepOutcome.FAILED in outcomes(take_back(home))
+    path.chmod(0o644)
+    take_back(home)
+    assert settings(home) == before
+
+
 def test_settings_that_refuse_to_be_written_fail_alone(home, monkeypatch):
     before = settings(home)
     write = replace_unchanged
