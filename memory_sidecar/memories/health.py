@@ -23,8 +23,8 @@ _NOT_INDEXED = (
 
 FAULTS = (
     (
-        "cannot be read as they should be",
-        "fix them; what could be read of them counts",
+        "not read whole",
+        "fix what the line says; all that could be read counts",
         "SELECT path || ': ' || problem FROM memories WHERE problem <> '' ORDER BY path",
     ),
     (
@@ -33,14 +33,14 @@ FAULTS = (
         f"{_NOT_INDEXED} = 'failed' ORDER BY source, path",
     ),
     (  # atoms of different projects may have the same id
-        "give an id that is given twice",
+        "ambiguous as an id",
         "give one of each another id",
         "SELECT declared_id || ': ' || group_concat(path, ', ' ORDER BY path) FROM memories"
         " WHERE declared_id <> '' GROUP BY declared_id, directory, project HAVING count(*) > 1"
         " ORDER BY declared_id, min(path)",
     ),
     (
-        "are superseded by one that is not there",
+        "superseded by one that is not there",
         "name another, or remove superseded_by",
         f"SELECT m.path || ' -> ' || r.target || coalesce(', but by ' || ({SUCCESSOR_SQL}), '')"
         " FROM memories m"

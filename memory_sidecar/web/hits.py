@@ -14,7 +14,7 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
-from memory_sidecar.web.rendering import Line, coloured_lines, short
+from memory_sidecar.web.rendering import Line, below, coloured_lines, short
 from memory_sidecar.web.visit import PAGE_ROWS, Visit
 
 LINES = 12  # of a code hit, before it is unfolded
@@ -115,7 +115,7 @@ def _memory_row(visit: Visit, hit: MemoryHit, stems: frozenset[str]) -> Row:
         score=hit.relevance,
         is_weak=hit.is_weak,
         parts=_parts(hit.explain or None),
-        text=shorten(hit.content.strip(), CHARACTERS, stems),
+        text=shorten(below(hit.content, hit.called).strip(), CHARACTERS, stems),
     )
 
 

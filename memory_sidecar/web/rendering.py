@@ -55,6 +55,7 @@ def templates() -> Environment:
         "markdown": markdown,
         "short": short,
         "breakable": breakable,
+        "below": below,
         "with_code": with_code,
     }
     environment.globals.update(KINDS=Asked, AGES=AGES, STRENGTHS=STRENGTHS, OUTCOMES=Outcome)
@@ -95,6 +96,16 @@ def ago(moment: str | None) -> Markup:
 def short(text: str, most: int = MAX_TITLE) -> str:
     """Cut `text` to the length of a title, or to `most` characters."""
     return first_words(text, most)
+
+
+def below(text: str, title: str) -> str:
+    """Return `text` without the heading it begins with, if that only repeats the `title` above."""
+    heading, _, rest = text.lstrip().partition("\n")
+    is_repeated = _HEADING.match(heading) and heading.strip("#*_> \t\r") == title
+    return rest.lstrip("\r\n") if is_repeated and rest.strip() else text
+
+
+_HEADING = re.compile(r"#{1,6}\s")
 
 
 def breakable(path: str) -> Markup:

@@ -223,6 +223,7 @@ def test_a_view_that_is_served_no_longer_says_so_until_it_is(served, chromium):
     page.route("**/live?*", lambda route: route.abort())
     page.reload()
     told.wait_for()
+    assert told.locator("code").text_content() == "memory-sidecar web"
     page.unroute("**/live?*")
     told.wait_for(state="detached")  # the browser itself asks again
     page.context.close()
@@ -324,3 +325,14 @@ def test_a_term_of_a_score_stays_in_one_line_on_a_narrow_screen(served, tab):
     numbers = tab.locator(".sum td.mono").evaluate_all("all => all.map(each => each.clientHeight)")
     assert numbers
     assert max(numbers) < 30
+
+
+@pytest.mark.browser
+def test_a_phone_has_all_views_in_one_row_and_the_foot_at_the_bottom(served, tab):
+    tab.set_viewport_size({"width": 360, "height": 800})
+    tab.goto(tab.url + "?category=none")
+    links = tab.locator("header nav li a").all()
+    assert len({link.bounding_box()["y"] for link in links}) == 1
+    foot = tab.locator("body > footer").bounding_box()
+    assert foot["y"] + foot["height"] == 800
+    assert tab.evaluate("document.documentElement.scrollWidth") == 360

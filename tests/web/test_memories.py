@@ -339,6 +339,18 @@ def test_a_memory_that_changed_is_pinned_but_archived_only_when_seen(served, rea
     assert "has no memory" in gone.text
 
 
+def test_a_title_is_not_repeated_by_the_text_below_it(served, reader):
+    kept = served.store("# Totals are **cents**\n\nThe ledger compares them.", category="ledger")
+    alone = served.store("# Nothing but a heading", category="ledger")
+    assert "<h1>" not in (shown := reader.get(one(kept)).text)
+    assert "<p>The ledger compares them.</p>" in shown
+    assert "<h1>Nothing but a heading</h1>" in reader.get(one(alone)).text
+    told = served.store("# Cents\n\nThe ledger.", category="ledger", summary="Totals are cents")
+    assert "<h1>Cents</h1>" in reader.get(one(told)).text
+    hits = reader.get("/search?q=nothing+but+a+heading+ledger&in=memories").text
+    assert "# Totals" not in hits
+
+
 def test_what_is_wide_scrolls_and_breaks_no_word(served, reader):
     table = "| a | b |\n|---|---|\n| 1 | `<table>` |"
     kept = served.store(f"Wide\n\n{table}\n\n```\n<pre>\n```\n")

@@ -15,7 +15,7 @@ function listen() {
   stream = new EventSource(address);
   stream.addEventListener("changed", lookAgain);
   stream.addEventListener("error", tellGone); // a view that is no longer live must not look live
-  stream.addEventListener("open", () => at("#failed").textContent === GONE && tell(""));
+  stream.addEventListener("open", () => at("#failed").textContent === GONE.replaceAll("`", "") && tell(""));
 }
 
 function lookAgain() {
@@ -29,7 +29,8 @@ function lookAgain() {
 }
 
 // A failed request leaves the view as it is; a message above it says so until one succeeds.
-const tell = (text) => (at("#failed").textContent = text);
+const tell = (text) => at("#failed").replaceChildren(...text.split("`").map(asCode));
+const asCode = (part, index) => index % 2 ? Object.assign(document.createElement("code"), { textContent: part }) : part;
 document.addEventListener("htmx:afterSwap", () => tell(""));
 document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
 const GONE = "The page is no longer served: `memory-sidecar web` opens it again";
