@@ -5,12 +5,11 @@ Only titles, since all of it goes into the context of every session: the agent r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from memory_sidecar.core.results import about, build_from
-from memory_sidecar.disk.repository import in_checkouts
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Memory, MemoryHead, without_copies
@@ -34,15 +33,14 @@ class Beginning:
 
 
 def find_beginning(
-    memories: Memories, sessions: Sessions, *, project: str, folder: Path
+    memories: Memories, sessions: Sessions, *, project: str, folders: Iterable[str]
 ) -> Beginning:
-    """Find what an agent should know when it begins work on `project` ("": none) in `folder`."""
+    """Find what an agent should know when it begins work on `project` ("": none) in `folders`."""
     of_project = _strongest(memories, MemoryFilter(project=project)) if project else []
     of_none = [each for each in _strongest(memories, MemoryFilter()) if not each.project]
     strongest = (*of_project[:OF_PROJECT], *of_none[:OF_NONE])
     known = [build_from(MemoryHead, each) for each in strongest]
-    folders = tuple(dict.fromkeys(map(str, (folder, *in_checkouts(folder)))))
-    latest = sessions.list_sessions(SessionFilter(projects=folders), limit=SESSIONS)
+    latest = sessions.list_sessions(SessionFilter(projects=tuple(folders)), limit=SESSIONS)
     return Beginning(project, tuple(known), tuple(latest))
 
 

@@ -117,11 +117,6 @@ class Services:
         folder = path_of(given)
         return self.project_of(folder) or folder.name or given
 
-    @staticmethod
-    def session_project(given: str, path_of: Callable[[str], Path]) -> str:
-        """Return the project `given` of sessions: its name, or its folder, `path_of(given)`."""
-        return str(path_of(given)) if given.startswith(PATH_STARTS) else given
-
     def agent(self, name: str, db: Path | None = None) -> Agent:
         """Open the agent called `name` with the database `db`, by default the data directory's.
 

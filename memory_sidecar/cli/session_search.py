@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from memory_sidecar.agents.session_projects import session_projects
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
@@ -56,7 +57,9 @@ def with_filter(command: Command) -> Command:
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in SessionFilter.__dataclass_fields__}
         chosen["projects"] = [
-            call.services.session_project(each, call.path) for each in chosen["projects"]
+            project
+            for each in chosen["projects"]
+            for project in session_projects(each, call.path, call.codebase.registry)
         ]
         return command(call, wanted=SessionFilter.parse(**chosen), **given)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from memory_sidecar.agents.beginning import Beginning, find_beginning
+from memory_sidecar.agents.session_projects import session_folders
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import with_agent
@@ -27,7 +28,8 @@ def start(call: Call, *, agent: str) -> Beginning:
     """
     memories, sessions = memories_of(call, agent), sessions_of(call, agent)
     project = call.services.project_of(call.cwd)
-    found = call.mask(find_beginning(memories, sessions, project=project, folder=call.cwd))
+    folders = session_folders(call.cwd, call.codebase.registry)
+    found = call.mask(find_beginning(memories, sessions, project=project, folders=folders))
     return call.show(found, _lines_of(call, found, agent))
 
 

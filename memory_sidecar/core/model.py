@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -72,6 +72,12 @@ class Source:
     address: Annotated[str, about("of git, that `root` is a clone of")] = ""
     branch: Annotated[str, about("or tag, of that clone; its default branch otherwise")] = ""
     publishes: Annotated[bool, about("whether this machine indexes it for the team")] = False
+    moved_from: Annotated[tuple[str, ...], about("its former roots")] = ()
+
+    def moved_to(self, root: Path) -> Source:
+        """Return the source with its files in `root`."""
+        former = tuple(dict.fromkeys((*self.moved_from, str(self.root))))
+        return replace(self, root=root, address="", branch="", moved_from=former)
 
 
 @dataclass(frozen=True, slots=True)

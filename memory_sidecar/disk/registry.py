@@ -175,7 +175,7 @@ class Registry:
                     hint=f"`memory-sidecar source remove {there.name}` forgets that one",
                 )
             self.check_new_root(real, force=force)
-            moved = replace(sources[index], root=real, address="", branch="")
+            moved = sources[index].moved_to(real)
             entries[index].update(_entry(moved))
         return moved
 

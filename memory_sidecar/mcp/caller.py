@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.session_projects import session_projects
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import Asked, Source
 from memory_sidecar.core.paths import SHARED
@@ -84,9 +85,9 @@ class Caller:
         """Return the name of the project `given`, by its name or by its folder."""
         return self.services.project_named(self.expanded(given), self._path)
 
-    def session_project(self, given: str) -> str:
-        """Return the project `given` of sessions: its name, or its folder."""
-        return self.services.session_project(self.expanded(given), self._path)
+    def session_projects(self, given: str) -> tuple[str, ...]:
+        """Return what sessions may call the project `given`, a name or a folder."""
+        return session_projects(self.expanded(given), self._path, self.codebase.registry)
 
     def expanded(self, text: str) -> str:
         """Return the argument `text`, a path, a glob or a `file:` URI, with `~` as a full path."""

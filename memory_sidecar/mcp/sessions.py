@@ -139,7 +139,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     """Find what was said and done in earlier sessions."""
     page = caller.pages.page(asked.question, asked.cursor, asked.top_k)
     wanted = SessionFilter.parse(
-        projects=[caller.session_project(asked.project)],
+        projects=caller.session_projects(asked.project),
         topics=asked.topics,
         outcomes=[asked.outcome] if asked.outcome else [],
         after=asked.after,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from memory_sidecar.agents.session_projects import session_projects
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.shared import WITHOUT_TEAM
@@ -128,7 +129,9 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 def session_filter(visit: Visit) -> SessionFilter:
     """Parse the session filter in the address. Raises UsageError."""
     return SessionFilter.parse(
-        projects=[visit.services.session_project(visit.text("project").strip(), visit.folder)],
+        projects=session_projects(
+            visit.text("project").strip(), visit.folder, visit.services.codebase().registry
+        ),
         topics=visit.texts("topic"),
         outcomes=visit.texts("outcome"),
         after=visit.text("after").strip(),

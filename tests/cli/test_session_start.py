@@ -123,3 +123,24 @@ def test_a_title_stays_on_its_line_and_within_its_length(begin, tmp_path):
 
 def test_a_hook_of_one_who_has_nothing_yet_gives_nothing(begin):
     assert begin("shop", "session", "start").out == ""
+
+
+def test_the_sessions_of_a_source_stay_its_own_after_it_moved(shops, tmp_path):
+    (tmp_path / "shop" / "api").mkdir()
+    save(shops, tmp_path / "shop", "Sped up the checkout")
+    save(shops, tmp_path / "shop" / "api", "Paged the lists")
+    save(shops, tmp_path / "till", "Printed a receipt")
+    (tmp_path / "shop").rename(tmp_path / "store")
+    shops("home", "source", "move", "shop", tmp_path / "store")
+    save(shops, tmp_path / "store", "Dropped the cache")
+
+    def listed(*project: str) -> set[str]:
+        return {each["brief"] for each in shops("store", "session", *project, "--json").json}
+
+    whole = {"Sped up the checkout", "Dropped the cache"}
+    for project in ("shop", "store", ".", str(tmp_path / "store")):
+        assert listed("list", "--project", project) == whole, project
+    begun = shops("store", "session", "start", "--json").json
+    assert {each["brief"] for each in begun["sessions"]} == whole
+    (inside,) = shops("store/api", "session", "start", "--json").json["sessions"]
+    assert inside["brief"] == "Paged the lists"
