@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.errors import DaemonUnreachable
-from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.opening import Tree, is_utf8
 from memory_sidecar.core.process import require_memory
 from memory_sidecar.daemon.address import SAFELY, read_announcement, state_file
 from memory_sidecar.daemon.link import Link, connect, find, reach
@@ -58,11 +58,14 @@ def start_daemon(
 ) -> Link | None:
     """Connect to the daemon of `data_dir`, starting it if necessary.
 
-    Returns `None` if its state or socket cannot be created, or if it runs out of reach. `say` is
-    called in the latter case, while another process is waited for and, with `says_starting`, while
-    ours is. Raises DaemonUnreachable with the end of the log, or if this installation is gone, and
-    StoreError if the daemon would have too little memory.
+    Returns `None` if its state or socket cannot be created, if it runs out of reach, or if no
+    command takes a folder that is called so. `say` is called if it is out of reach, while another
+    process is waited for and, with `says_starting`, while ours is. Raises DaemonUnreachable with
+    the end of the log, or if this installation is gone, and StoreError if the daemon would have too
+    little memory.
     """
+    if not is_utf8(data_dir):
+        return None
     if _is_out_of_reach(data_dir):
         say(OUT_OF_REACH.format(data_dir))
         return None

@@ -76,10 +76,17 @@ def require_root_is_itself(source: Source) -> None:
 def deletions(roots: Mapping[str, Path], trusted: Collection[str] = ()) -> IsDeleted:
     """Return a function that tells readers whether the file of a row was deleted from `roots`.
 
-    An empty root may be on a disk that is not mounted, unless its source is `trusted`.
+    Unless its source is `trusted`, an empty root may be on a disk that is not mounted, and one that
+    is a link now shows another folder's files.
     """
+    looked_at = {
+        name: root
+        for name, root in roots.items()
+        if name in trusted or real_path(root) == os.fspath(root)
+    }
     return lambda source, file: (
-        source in roots and _is_deleted(file, roots[source], trusts_empty_root=source in trusted)
+        source in looked_at
+        and _is_deleted(file, looked_at[source], trusts_empty_root=source in trusted)
     )
 
 

@@ -92,7 +92,8 @@ def is_refusal(error: psycopg.Error) -> bool:
 
 def is_about_tls(error: psycopg.Error) -> bool:
     """Whether libpq and the server could not agree on TLS, or trust each other's certificate."""
-    return bool(_TLS.search(str(error))) and "FATAL:" not in str(error)
+    message = str(error)
+    return bool(_TLS.search(message)) and ("FATAL:" not in message or "a valid client" in message)
 
 
 def integers(values: Iterable[int]) -> str:

@@ -228,6 +228,16 @@ def test_an_empty_mount_point_wipes_nothing(codebase, project, notices):
     assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
 
 
+def test_a_link_in_the_place_of_a_source_hides_nothing(codebase, project, notices, tmp_path):
+    before = files_with(codebase, notices, "declined")
+    project.rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "note.md").write_text("of another project\n")
+    project.symlink_to(tmp_path / "other")
+    assert files_with(codebase, notices, "declined") == before
+    assert notices.has("is a link to")
+
+
 @pytest.mark.parametrize("rules", ["/*\n", None], ids=["ignored", "none checked out"])
 def test_files_that_are_there_but_ignored_show_that_the_disk_is_mounted(
     codebase, project, notices, rules
@@ -710,8 +720,7 @@ def test_a_wait_scans_only_what_is_asked_about(make_codebase, project, tmp_path,
 def test_rows_of_a_source_whose_registration_was_lost_go(make_codebase, project, tmp_path):
     codebase = make_codebase()
     codebase.index([project], reporter=Silent(), embed=False)
-    for file in codebase.paths.registry.parent.glob(f"{codebase.paths.registry.name}*"):
-        file.unlink()  # the list, and its copy
+    codebase.paths.registry.write_text('{"version": 1, "sources": []}')
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.py").write_text("def heron(): pass\n")

@@ -52,6 +52,13 @@ def start_for(data_dir):
     return said
 
 
+def test_where_no_command_works_no_daemon_is_started(tmp_path, spawned):
+    folder = tmp_path / "bad\udcff"
+    assert start_for(folder) == []
+    assert not spawned
+    assert not folder.exists()
+
+
 def test_a_daemon_behind_another_file_system_is_done_without(tmp_path, running, spawned):
     announce(tmp_path, f"unix:{tmp_path}/elsewhere.sock", pid=os.getpid())
     (said,) = start_for(tmp_path)

@@ -151,6 +151,14 @@ def test_a_server_without_common_tls_is_refused_and_not_said_to_be_away(
     assert not link.is_unreachable
 
 
+def test_what_is_said_of_a_missing_client_certificate_helps(link_to):
+    with refusing("connection requires a valid client certificate", code="28000") as port:
+        link = link_to(f"host=127.0.0.1 port={port} sslmode=disable")
+        with pytest.raises(DatabaseRefused, match="valid client certificate") as raised:
+            link.delay_ms()
+    assert "sslcert" in raised.value.hint
+
+
 def test_a_server_whose_tls_fails_for_a_while_is_said_to_be_away(link_to):
     told = pytest.raises(DatabaseUnreachable, match="alert internal error")
     with refusing("no matter", tls=alert(80)) as port, told:
@@ -263,14 +271,13 @@ def test_a_pooler_that_takes_no_settings_is_refused_before_anything_is_made(
 
 
 @contextmanager
-def refusing(said: str, *, tls: bytes = b"") -> Iterator[int]:
+def refusing(said: str, *, code: str = "53300", tls: bytes = b"") -> Iterator[int]:
     """The port of a server that answers everyone as PostgreSQL does whom it does not let in.
 
     `tls` is what it answers instead to who asks for TLS: one byte, then the rest.
     """
     fields = b"".join(
-        kind + text.encode() + b"\0"
-        for kind, text in ((b"S", "FATAL"), (b"C", "53300"), (b"M", said))
+        kind + text.encode() + b"\0" for kind, text in ((b"S", "FATAL"), (b"C", code), (b"M", said))
     )
     answer = b"E" + struct.pack("!i", 5 + len(fields)) + fields + b"\0"
 
