@@ -75,13 +75,12 @@ class CodeStore(DerivedStore):
             if number in kept:
                 continue
             write.connection.execute(
-                "INSERT INTO code_chunks (source, filename, location, language, code, start_line,"
-                " end_line, symbols, scope, signature, head, updated_at)"
+                "INSERT INTO code_chunks"
+                f" (source, filename, location, language, head, updated_at, {CHUNK_COLUMNS})"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(document.source, path, chunk.location, document.language, chunk.code),
-                    *(chunk.start_line, chunk.end_line, join_symbols(chunk.symbols)),
-                    *(chunk.scope, chunk.signature, found.text, write.now),
+                    *(document.source, path, chunk.location, document.language),
+                    *(found.text, write.now, *chunk_row(chunk)),
                 ),
             )
             write.index_row(CHUNKS, found, can_wait=is_data(path))
@@ -107,7 +106,7 @@ def _reusable_rows(write: Write, document: CodeDocument) -> dict[int, int]:
     when static vectors are being written.
     """
     rows: Any = write.connection.execute(
-        "SELECT c.id, c.code, c.symbols, c.scope, c.signature, c.head FROM code_chunks c"
+        f"SELECT c.id, c.head, {CHUNK_COLUMNS} FROM code_chunks c"
         " JOIN sources s ON s.name = c.source AND s.chunker = ?"
         " WHERE c.source = ? AND c.filename = ? AND c.language = ?"
         " AND (NOT ? OR c.id IN (SELECT id FROM chunk_static)) ORDER BY c.start_line DESC",
@@ -116,11 +115,11 @@ def _reusable_rows(write: Write, document: CodeDocument) -> dict[int, int]:
             write.brings_static,
         ),
     )
-    known = by_key((tuple(texts), row_id) for row_id, *texts in rows)
+    known = by_key(((head, *texts), row_id) for row_id, head, _, _, *texts in rows)
     kept = {}
     for number, (chunk, found) in enumerate(zip(document.chunks, document.found, strict=True)):
-        symbols = join_symbols(chunk.symbols)
-        if alike := known.get((chunk.code, symbols, chunk.scope, chunk.signature, found.text)):
+        _, _, *texts = chunk_row(chunk)
+        if alike := known.get((found.text, *texts)):
             kept[number] = alike.pop()
     return kept
 
@@ -155,17 +154,20 @@ def split_symbols(column: str) -> list[str]:
     return [symbol.replace("\u00a0", " ") for symbol in column.split(" ")] if column else []
 
 
+CHUNK_COLUMNS = "start_line, end_line, code, symbols, scope, signature"
+"""The fields of `Chunk`, in order: the columns of `chunk_row`, here and in a team's database."""
+
+
+def chunk_row(chunk: Chunk) -> tuple[int | str, ...]:
+    """Return what CHUNK_COLUMNS hold of a chunk."""
+    symbols = join_symbols(chunk.symbols)
+    return chunk.start_line, chunk.end_line, chunk.code, symbols, chunk.scope, chunk.signature
+
+
 def chunk_from_row(row: Sequence[Any]) -> Chunk:
-    """Make a chunk of the columns start_line, end_line, code, symbols, scope, signature."""
-    start, end, code, symbols, scope, signature = row
-    return Chunk(
-        start_line=start,
-        end_line=end,
-        code=code,
-        symbols=tuple(split_symbols(symbols)),
-        scope=scope,
-        signature=signature,
-    )
+    """Return the chunk that `chunk_row` made `row` of."""
+    start, end, code, symbols, *texts = row
+    return Chunk(start, end, code, tuple(split_symbols(symbols)), *texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ import numpy as np
 import psycopg
 from psycopg.errors import ProgramLimitExceeded
 
+from memory_sidecar.code.store import CHUNK_COLUMNS
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX, sweep
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
 from memory_sidecar.core.opening import Tree
@@ -67,9 +68,8 @@ _INSERT = (
     " f.fingerprint, coalesce(c.new, 0), f.chunks, 1 FROM imported_files f"
     " JOIN files_ids i USING (id) JOIN sources_ids s ON s.id = f.source"
     " LEFT JOIN chunks_ids c ON c.id = f.first_chunk",
-    "INSERT INTO chunks SELECT c.new, f.new, start_line, end_line, code, symbols, scope, signature,"
-    " head, tokens FROM imported_chunks JOIN chunks_ids c USING (id)"
-    " JOIN files_ids f ON f.id = file",
+    f"INSERT INTO chunks SELECT c.new, f.new, {CHUNK_COLUMNS}, head, tokens FROM imported_chunks"
+    " JOIN chunks_ids c USING (id) JOIN files_ids f ON f.id = file",
     *(
         f"INSERT INTO {table} SELECT c.new, s.new, f.new{more} FROM imported_{table}"
         " JOIN chunks_ids c USING (id) JOIN sources_ids s ON s.id = source"

@@ -20,7 +20,7 @@ from memory_sidecar.code.rows import (
     VectorSearch,
     symbol_phrase,
 )
-from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
+from memory_sidecar.code.store import CHUNK_COLUMNS, CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, Postings, keyword_share, stems_of
@@ -210,8 +210,7 @@ class SharedRows:
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self._reads.ask(
-            "SELECT id, file, start_line, end_line, code, symbols, scope, signature FROM chunks"
-            " WHERE id = ANY(%s)",
+            f"SELECT id, file, {CHUNK_COLUMNS} FROM chunks WHERE id = ANY(%s)",
             (integers(ids),),
         )
         found = []

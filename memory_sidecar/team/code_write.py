@@ -15,7 +15,7 @@ from psycopg import Cursor
 
 from memory_sidecar.code.builder import split_tracked
 from memory_sidecar.code.document import CodeDocument
-from memory_sidecar.code.store import join_symbols
+from memory_sidecar.code.store import CHUNK_COLUMNS, chunk_row
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
@@ -185,17 +185,12 @@ def _copy_all(
 ) -> None:
     if not rows:
         return
-    columns = "id, file, start_line, end_line, code, symbols, scope, signature, head, tokens"
+    columns = f"id, file, tokens, head, {CHUNK_COLUMNS}"
     with cursor.copy(f"COPY chunks ({columns}) FROM STDIN") as copy:
         for chunk, head, words in rows:
-            texts = (chunk.code, join_symbols(chunk.symbols), chunk.scope, chunk.signature, head)
-            copy.write_row(
-                (
-                    *(words.row, words.file, chunk.start_line, chunk.end_line),
-                    *(text.replace("\0", "") for text in texts),  # PostgreSQL stores no NUL
-                    words.tokens,
-                )
-            )
+            values = (words.row, words.file, words.tokens, head, *chunk_row(chunk))
+            # PostgreSQL stores no NUL.
+            copy.write_row([v.replace("\0", "") if isinstance(v, str) else v for v in values])
     copy_words(cursor, source, pack_words(words for _, _, words in rows))
     for table, vectors in (("chunk_static", at_hand.static), ("chunk_vectors", at_hand.known)):
         known = [

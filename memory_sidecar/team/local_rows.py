@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_sidecar.code.document import CodeDocument, findable
-from memory_sidecar.code.store import CHUNKS, CodeStore, chunk_from_row
+from memory_sidecar.code.store import CHUNK_COLUMNS, CHUNKS, CodeStore, chunk_from_row
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
@@ -31,8 +31,8 @@ def read_documents(
 
 def _chunk_rows(connection: Connection, source: str, path: str) -> list[Any]:
     return connection.execute(
-        "SELECT id, head, start_line, end_line, code, symbols, scope, signature"
-        " FROM code_chunks WHERE source = ? AND filename = ? ORDER BY id",
+        f"SELECT id, head, {CHUNK_COLUMNS} FROM code_chunks"
+        " WHERE source = ? AND filename = ? ORDER BY id",
         (source, path),
     ).fetchall()
 
