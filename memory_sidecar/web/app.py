@@ -68,10 +68,10 @@ FORMS: dict[str, Callable[[Visit, str, int], View]] = {
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
     "/search/right": search.mark_right,
     "/search/wrong": search.unmark_right,
-    "/context/mend": context.fix,
+    "/context/fix": context.fix,
     "/sessions/promote": sessions.promote,
-    "/index/mend": index.fix,
-    "/index/look": index.rescan,
+    "/index/fix": index.fix,
+    "/index/rescan": index.rescan,
     "/memories/save": memory.save,
     "/memories/pin": memory.pin,
     "/memories/move": memory.move,

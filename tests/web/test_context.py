@@ -85,7 +85,7 @@ def test_an_atom_is_told_and_shown_at_once(served, reader, root):
 
 
 def test_mending_does_what_is_safe(served, reader, root):
-    reader.post("/context/mend", {"root": "", "project": "shop"})
+    reader.post("/context/fix", {"root": "", "project": "shop"})
     assert "and rewrote the indexes" in reader.get("/context").text
     shown = reader.get("/context?project=shop").text
     assert "Carts are emptied" in shown

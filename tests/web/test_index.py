@@ -100,7 +100,7 @@ def test_a_check_that_failed_is_mended(served, reader):
     source = served.services.codebase().registry.add(more)
     wrong = reader.get("/index/checks?json=1").json
     assert wrong["can_mend"]
-    assert reader.post("/index/mend", {}).status == 303
+    assert reader.post("/index/fix", {}).status == 303
     assert not reader.get("/index/checks?json=1").json["can_mend"]
     served.services.codebase().remove(source.name, reporter=Silent())
 
