@@ -33,17 +33,13 @@ MAX_PROPERTY = 300  # characters of one, such as all evidence
 
 class Filtered(Arguments):
     category: str = ""
-    tags: list[str] = Field(default=[])
+    tags: tuple[str, ...] = ()
     project: str = ""
     shared: bool = Field(default=True, description="False: yours only")
 
     def filter(self, caller: Caller, **more: object) -> MemoryFilter:
-        return MemoryFilter(
-            category=self.category,
-            tags=tuple(self.tags),
-            project=caller.project_named(self.project),
-            **more,  # type: ignore[arg-type]
-        )
+        """Return the filter of the arguments, of those called as its fields, and `more`."""
+        return build_from(MemoryFilter, self, project=caller.project_named(self.project), **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +123,6 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
         caller,
         updated_after=parse_past_time(asked.updated_after),
         updated_before=parse_past_time(asked.updated_before),
-        source=asked.source,
         statuses=(asked.status,) if asked.status else (),
         with_expired=asked.outdated,
         with_superseded=asked.outdated,

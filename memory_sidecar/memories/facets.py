@@ -113,18 +113,18 @@ Counts = Annotated[tuple[FacetCount, ...], about("the most frequent first")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """The number of memories that satisfy a filter, by each property."""
+    """The number of memories that satisfy a filter, by each property, as the page lists them."""
 
     memories: Annotated[int, about("that satisfy the filter")]
     agent: Counts
+    project: Counts
     category: Annotated[tuple[FacetCount, ...], about("in it and below it")]
     tag: Counts
-    project: Counts
     status: Counts
     kind: Counts
-    source: Counts
     age: Annotated[tuple[FacetCount, ...], about("since the last change: week, month, year, older")]
     strength: Annotated[tuple[FacetCount, ...], about("strong, fading, faint: by thirds")]
+    source: Counts
 
     @classmethod
     def of(cls, counted: Iterable[tuple[str, list[FacetRow]]]) -> Facets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from typing import TypeVar
 
 from memory_sidecar.agents.agent import Agent
@@ -23,7 +24,7 @@ from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 Number = TypeVar("Number", int, float)
 
 MINUTE_MS = 60_000
-FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
+FACETS = [each.name for each in fields(Facets) if each.name != "memories"]
 COUNTED_AT_ONCE = 5_000  # memories; counting more takes longer than the rest of the view
 COMPARED_AT_ONCE = 200  # memories a page of duplicates, each compared with all of its agent
 _counted = StampedCache[Facets](64)  # by filter
