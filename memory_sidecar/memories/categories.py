@@ -142,5 +142,5 @@ def _write(
     else:
         text = with_body(page.text, body)
     if text != page.text:
-        directory.replace(page, text)
+        directory.overwrite(page, text)
     return Described(category, description, created=False), page.path

@@ -182,7 +182,13 @@ class KnowledgeDirectory:
         return MemoryFile.of(path, text)
 
     def replace(self, old: MemoryFile, text: str) -> MemoryFile:
-        """Write `text` over the file that was read as `old`; return it as it is now.
+        """Write `text` as `overwrite` does; return the file as it is now."""
+        self.overwrite(old, text)
+        status = self.tree.status(self.root / old.path)
+        return MemoryFile.of(old.path, text, mtime_ms=_mtime_ms(status) if status else 0)
+
+    def overwrite(self, old: MemoryFile, text: str) -> None:
+        """Write `text` over the file that was read as `old`.
 
         Raises Conflict if a person, or a program without the lock, changed the file since.
         """
@@ -191,8 +197,6 @@ class KnowledgeDirectory:
             is_written = replace_unchanged(self.tree, file, old.text.encode(), text.encode())
         if not is_written:
             raise Conflict(f"{old.path} was changed in the meantime", hint="run it again")
-        status = self.tree.status(file)
-        return MemoryFile.of(old.path, text, mtime_ms=_mtime_ms(status) if status else 0)
 
     def delete(self, path: str) -> None:
         """Delete the file at `path`, and the folders above it that become empty."""

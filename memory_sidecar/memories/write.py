@@ -121,7 +121,7 @@ def edit(
         if not meta:
             break
         try:
-            directory.replace(old, edit_page(old.text, _missing_times(old) | meta))
+            directory.overwrite(old, edit_page(old.text, _missing_times(old) | meta))
         except Conflict:
             if not tries_left:
                 raise

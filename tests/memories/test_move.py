@@ -19,16 +19,16 @@ def test_a_person_who_saves_a_linking_memory_meanwhile_hinders_no_move(
 ):
     old = remember("Use SQLite.").file.path
     linking = remember("As decided.", evidence=(old,)).file.path
-    file, replace = directory.root / linking, KnowledgeDirectory.replace
+    file, overwrite = directory.root / linking, KnowledgeDirectory.overwrite
     saved: list[str] = []
 
     def save_before_the_first(directory, page, text):
         if not saved:
             file.write_text(file.read_text() + "And more.\n")
             saved.append(page.path)
-        return replace(directory, page, text)
+        return overwrite(directory, page, text)
 
-    monkeypatch.setattr(KnowledgeDirectory, "replace", save_before_the_first)
+    monkeypatch.setattr(KnowledgeDirectory, "overwrite", save_before_the_first)
     moved = move(directory, old, "storage/", linking=[linking])
     assert moved.changed == (old, "storage/use-sqlite.md", linking)
     assert saved == [linking]
@@ -88,14 +88,14 @@ def test_what_names_a_moved_memory_follows(directory, remember):
 def test_a_move_that_is_killed_is_completed_by_the_same_call(directory, remember, monkeypatch):
     old = remember("Use SQLite.", "decision").file
     linking = [remember(text, links=(old.path,)).file.path for text in ("See.", "See there.")]
-    replace = KnowledgeDirectory.replace
+    overwrite = KnowledgeDirectory.overwrite
 
     def killed(directory, page, text):
         if page.path == linking[1]:
             raise KeyboardInterrupt
-        return replace(directory, page, text)
+        return overwrite(directory, page, text)
 
-    monkeypatch.setattr(KnowledgeDirectory, "replace", killed)
+    monkeypatch.setattr(KnowledgeDirectory, "overwrite", killed)
     with pytest.raises(KeyboardInterrupt):
         move(directory, old.path, "storage/", linking=linking)
     monkeypatch.undo()
