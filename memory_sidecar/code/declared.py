@@ -40,6 +40,12 @@ def member_of_variable(
     return one_or_all(found, "exact") if found else None
 
 
+def is_known(graph: Graph, at: NamedFile, member: Defined) -> bool:
+    """Whether `member` is of this file, or of a class that this file names."""
+    is_class = any(each.is_type for each in graph.defined_for(at, member.owner))
+    return member.at.id == at.id or (is_class and graph.mentions(at, member.owner))
+
+
 def members_by_variable_name(
     graph: Graph, at: NamedFile, variable: str, candidates: NameCandidates
 ) -> list[Defined]:

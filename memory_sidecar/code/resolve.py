@@ -25,7 +25,7 @@ from memory_sidecar.code.candidates import (
 )
 from memory_sidecar.code.classes import BASES, Lineages, class_around, of_same_object
 from memory_sidecar.code.crates import behind_path, is_path_of_module
-from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
+from memory_sidecar.code.declared import is_known, member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import STAR
@@ -288,6 +288,10 @@ class _Resolving:
             return found
         found_all = NameCandidates(Meaning()) if self._scoping.includes_files else self._found
         is_imported = self._graph.imports(self._at, [receiver])
+        if receiver in self._scoping.built_in and not (
+            is_imported or receiver in found_all.by_owner
+        ):
+            return Meaning()
         of_module = found_all.tops_by_module.get(receiver, ())
         modules = [d for d in of_module if d.at.id != self._at.id]
         if is_imported and (found := sole(modules, "exact")):
@@ -300,13 +304,11 @@ class _Resolving:
         alike = members_by_variable_name(self._graph, self._at, receiver, self._found)
         if found := sole(alike, "likely"):
             return found
-        if len(self._candidates) == 1 and not is_imported and not self._tops:
-            class_name = self._candidates[0].owner
-            is_class = any(d.is_type for d in self._graph.defined_for(self._at, class_name))
-            if self._at.id == self._candidates[0].at.id or (
-                is_class and self._graph.mentions(self._at, class_name)
-            ):
-                return Meaning(tuple(self._candidates), "likely")
+        is_member = self._scoping.tells_members and not self._scoping.untyped_objects
+        fitting = self._members if is_member else () if self._tops else self._candidates
+        is_sole = len(fitting) == 1 and not is_imported
+        if is_sole and is_known(self._graph, self._at, fitting[0]):
+            return Meaning(tuple(fitting), "likely")
         if not self._scoping.tells_members:
             return self._found.of_any_class
         if is_imported:

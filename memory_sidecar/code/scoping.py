@@ -18,6 +18,7 @@ class Scoping:
     family: str = ""  # of languages that use each other's names; "" for the language alone
     selves: Collection[str] = _SELVES  # what an object, its class or a base of it is called
     primitives: Collection[str] = ()  # types or namespaces whose members are of no source
+    built_in: Collection[str] = ()  # objects of which only what a file adds to them is of a source
     constructors: Collection[str] = ()  # what they are called if not like their class
 
     # A bare name
@@ -83,6 +84,7 @@ _C = Scoping(
 )
 _JAVASCRIPT = Scoping(
     family="javascript",
+    built_in=frozenset("Array JSON Math Number Object Promise Reflect String console".split()),
     constructors={"constructor"},
     tells_members=True,
     dotted_fields=True,
@@ -166,6 +168,7 @@ _SCOPINGS = {
         unmeant=_NO_FUNCTIONS,
     ),
     "python": Scoping(
+        built_in={"bytes", "dict", "float", "int", "object", "str"},
         constructors={"__init__", "__new__"},
         tells_members=True,
         names_all=True,

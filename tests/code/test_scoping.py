@@ -29,6 +29,16 @@ FILES = {
         "var send = require('send');\nvar res = {};\nres.send = function (body) {};\n"
         "res.file = function () { send(1); };\nres.json = function () { res.send(1); };\n"
     ),
+    "js/suite.js": "class Suite {\n  static create(title) {}\n}\n",
+    "js/use.js": (
+        "function use(a, suite) {\n  Object.create(null)\n  a.create(1)\n  Array.isArray(a)\n}\n"
+    ),
+    "js/fill.js": "Array.isArray = function (a) {}\n",
+    "go/flag.go": (
+        "package flag\ntype Set struct{}\nfunc (s *Set) Var(name string) {}\n"
+        "func Var(name string) { line.Var(name) }\n"
+    ),
+    "go/bool.go": "package flag\nfunc (s *Set) Bool() { s.Var(`b`) }\nfunc Bool() { Var(`b`) }\n",
 }
 
 
@@ -62,3 +72,13 @@ def test_in_gdscript_a_bare_name_is_of_the_class_that_the_script_extends(ask):
 
 def test_in_javascript_a_bare_name_that_is_imported_is_no_member_of_an_object(ask):
     assert ask("callers", "res.send") == ["js/response.js:5 exact"]
+
+
+def test_behind_an_object_of_the_language_stands_nothing_of_a_class(ask):
+    assert ask("refs", "Suite.create") == ["js/use.js:3 by name"]
+    assert ask("refs", "Array.isArray") == ["js/use.js:4 by name"]
+
+
+def test_in_go_a_function_of_the_name_makes_a_method_no_less_likely(ask):
+    assert ask("refs", "Set.Var") == ["go/bool.go:2 likely", "go/flag.go:4 likely"]
+    assert ask("refs", "go/flag.go:4") == ["go/bool.go:3 exact"]
