@@ -214,7 +214,7 @@ class Agent:
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
 
-    def unregister(self, name: str, *, reporter: Reporter) -> Source:
+    def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Remove a registered directory and all rows derived from it. Its files stay."""
         return upkeep.forget(self.data, name, self.registry, reporter=reporter)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,7 +25,10 @@ from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, pluralize
 from memory_sidecar.core.visible import visible_line
-from memory_sidecar.disk.registry import Registry
+
+if TYPE_CHECKING:
+    from memory_sidecar.agents.agent import Agent
+    from memory_sidecar.code.handlers import Codebase
 
 
 @command_group
@@ -80,11 +84,8 @@ def add(
 @with_call
 def list_sources(call: Call, agent: str | None) -> list[Source]:
     """Show the registered sources."""
-    if agent is None:
-        registry = call.codebase.registry
-    else:
-        registry = call.services.agent(agent, call.db).registry
-        registry.warn_if_lost(call.reporter)
+    registry = _whose(call, agent).registry
+    registry.warn_if_lost(call.reporter)
     sources = call.mask(registry.all())
     nothing = "no source is registered"
     if agent is None and not sources and (names := [*_agents_with_directories(call)]):
@@ -108,14 +109,9 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
 
     If one of several is unknown, none is forgotten. The JSON of several is an array.
     """
-    registry, forget = call.codebase.registry, call.codebase.remove
-    if agent is not None:
-        its = call.services.agent(agent, call.db)
-        registry, forget = its.registry, its.unregister
-    names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
-    for name in names:
-        _require_known(call, name, registry, agent)
-    removed = call.mask([forget(name, reporter=call.reporter) for name in names])
+    whose = _whose(call, agent)
+    found = dict.fromkeys(_name_of(call, name, agent) for name in names)
+    removed = call.mask([whose.remove(name, reporter=call.reporter) for name in found])
     return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
 
 
@@ -129,10 +125,8 @@ def update(call: Call, names: tuple[str, ...]) -> IndexReport:
     """
     call.reporter.progress("looking", 0, 0)
     registry = call.codebase.registry
-    names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
-    for name in names:
-        _require_known(call, name, registry, None)
-    sources = [registry.get(name) for name in names]
+    found = dict.fromkeys(_name_of(call, name) for name in names)
+    sources = [registry.get(name) for name in found]
     fetch_clones(call, sources or registry.all())
     roots = [each.root for each in sources]
     return show_report(call, call.codebase.index(roots, reporter=call.reporter))
@@ -188,22 +182,28 @@ def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> Sour
     What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
     """
     path = call.path(new)
-    whose = call.codebase if agent is None else call.services.agent(agent, call.db)
-    name = whose.registry.name_of(old, call.cwd)
-    _require_known(call, name, whose.registry, agent)
+    whose = _whose(call, agent)
+    name = _name_of(call, old, agent)
     moved = call.mask(whose.move(name, path, reporter=call.reporter, force=force))
     chunks = pluralize(moved.chunks, "chunk")
     told = f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"
     return call.show(moved, [visible_line(told)])
 
 
-def _require_known(call: Call, name: str, registry: Registry, agent: str | None) -> None:
-    """Raise NotFound unless `registry`, that of `agent` or of the code, has the source `name`.
+def _whose(call: Call, agent: str | None) -> Codebase | Agent:
+    """Return what has the sources: `agent`, or the codebase for None."""
+    return call.codebase if agent is None else call.services.agent(agent, call.db)
 
-    The hint says whose source it is instead.
+
+def _name_of(call: Call, given: str, agent: str | None = None) -> str:
+    """Return the name of the source `given`, a name or a folder, of `agent` or of the code.
+
+    Raises NotFound, whose hint says whose source it is instead.
     """
+    registry = _whose(call, agent).registry
+    name = registry.name_of(given, call.cwd)
     try:
-        registry.get(name)
+        return registry.get(name).name
     except NotFound as error:
         with suppress(SidecarError):
             its = call.services.codebase().registry

@@ -440,7 +440,7 @@ def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_p
     assert paths(agent, category="decisions") == ["memory:decisions/db.md"]
     assert Memories(agent, Silent()).get("memory:decisions/db").path == "memory:decisions/db.md"
     assert list(notes.rglob("*.*")) == [notes / "decisions" / "db.md"]
-    agent.unregister("memory", reporter=Silent())
+    agent.remove("memory", reporter=Silent())
     assert paths(agent) == ["own.md"]
     assert (notes / "decisions" / "db.md").exists()
 

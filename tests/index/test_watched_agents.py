@@ -115,7 +115,7 @@ def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp
     holds(services, "first", "notes:two.md", "one.md")
     write_memory(tmp_path / "notes", "three.md", "The third.")
     holds(services, "first", "notes:three.md", "notes:two.md", "one.md")
-    services.agent("first").unregister("notes", reporter=Silent())
+    services.agent("first").remove("notes", reporter=Silent())
     holds(services, "first", "one.md")
 
 

@@ -102,7 +102,7 @@ def test_a_root_of_another_agent_is_not_to_be_seen(served, reader, root, tmp_pat
     seen = reader.get("/context?as=architect&json=1").json["roots"]
     assert seen == [root.as_posix()]
     assert reader.get(f"/context?as=architect&root={quote(str(other))}").status == 404
-    served.services.agent("builder").unregister("other", reporter=Silent())
+    served.services.agent("builder").remove("other", reporter=Silent())
 
 
 def test_the_root_is_the_one_that_is_set_now_and_without_one_it_says_how_to_have_it(
