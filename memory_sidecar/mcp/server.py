@@ -99,7 +99,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
         return _failed(error, report.notices, caller)
     except Exception as error:
         return _failed(_internal(error, tool.name), [], caller)
-    text = _with_notices(within(result.text(), asked.max_tokens), result.notices)
+    text = _with_notices(within(visible(result.text()), asked.max_tokens), result.notices)
     blocks: list[types.ContentBlock] = [types.TextContent(text=visible(text))]
     if not caller.is_structured:  # a host that gets both shows its model only the structured one
         return types.CallToolResult(content=blocks)

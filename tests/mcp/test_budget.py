@@ -49,6 +49,7 @@ def keep_much(caller: Caller) -> Caller:
     functions = "".join(f"def work_{n}(a, b, c):\n    pass\n\n\n" for n in range(400))
     (caller.cwd / "many.py").write_text(functions)
     (caller.cwd / "prose.md").write_text(LONG)
+    (caller.cwd / "colours.md").write_text("\x1b[m" * 4000)  # shown as \x1b[m, twice as long
     caller.codebase.index([caller.cwd.parent], reporter=Silent())
     return caller
 
@@ -57,6 +58,7 @@ ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_code", {"query": "work"}),
     ("read_file", {"path": "shop/many.py"}),
     ("read_file", {"path": "shop/prose.md"}),
+    ("read_file", {"path": "shop/colours.md"}),
     ("outline", {"path": "shop/many.py"}),
     ("def", {"name": "work_1"}),
     ("map", {}),
