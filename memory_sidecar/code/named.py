@@ -41,6 +41,7 @@ from memory_sidecar.code.query_names import (
 )
 from memory_sidecar.code.question import LOOKS_LIKE_NAME, Question
 from memory_sidecar.code.rows import ChunkText, CodeRows
+from memory_sidecar.code.snippets import fullest_chunks, lines_held, pasted_lines, phrases_of
 from memory_sidecar.code.store import split_symbols
 from memory_sidecar.index.ids import distinct
 from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
@@ -82,7 +83,7 @@ class NamedChunks:
     ids: Sequence[int]  # all of them
     literal_ids: Sequence[int]  # those that hold its text, make it as a message, or hold its lines
     qualified: Collection[int | None]  # those at the place that a qualified name means
-    at_lines: Sequence[int] = ()  # those that hold its lines, in the order of these
+    at_lines: Sequence[int] = ()  # those that hold its lines or pasted code, in this order
 
     def definitions_in(
         self, ids: Sequence[int], question: Question, rows: CodeRows
@@ -114,7 +115,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     if called := _files_called(names, question, rows):
         names, literal_ids = replace(names, paths=tuple(called)), []
     ids = rows.named_chunks(names)
-    if at_lines := _chunks_at_lines(rows, names, ids):
+    if at_lines := _chunks_at_lines(rows, names, ids) or _chunks_with_snippet(question, rows):
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
     symbols = asked.symbols if is_about_name else ()
@@ -314,3 +315,15 @@ def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) ->
         places = (Line(file.source, file.path, line) for file in meant if len(file.path) >= least)
         found += map(rows.chunk_at, places)
     return [each for each in dict.fromkeys(found) if each is not None]
+
+
+def _chunks_with_snippet(question: Question, rows: CodeRows) -> list[int]:
+    """Return the chunks of the file that holds the most of pasted code: see `fullest_chunks`."""
+    lines = pasted_lines(question.pasted)
+    phrases = phrases_of(question.pasted) if lines else ()
+    ids = {each for words in phrases for each in rows.phrase_chunks(words, MAX_PHRASE_CHUNKS)}
+    held: dict[str, dict[int, set[str]]] = {}
+    for each in rows.texts_of(sorted(ids)):
+        if found := lines_held(lines, each.code):
+            held.setdefault(each.filename, {})[each.chunk_id] = found
+    return fullest_chunks(held, lines)

@@ -113,6 +113,7 @@ class Question:
 
     text: str  # without the project's name and the framing, unless it asks for a guide
     message: str  # the text as it was asked, if that may be an error message; else ""
+    pasted: str  # the text as it was asked, if that may hold pasted code, of several lines; else ""
     subject: str  # the text without the names of programming languages
     names_language: bool
     keyword_weight: float
@@ -149,6 +150,7 @@ class Question:
         return cls(
             text=about,
             message="" if about != named or _IS_NO_MESSAGE.match(asked) else asked,
+            pasted=asked if "\n" in asked.strip() else "",
             subject=subject.strip() or about,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,

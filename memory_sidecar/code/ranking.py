@@ -35,6 +35,7 @@ boosts are added. Chunks that the query names get scores from 0.9 on, in the ord
 relevance. The second, third and fourth chunk of a file each keep less of their score than the one
 before, so that the first ranks show several files. The first chunks at lines that the query names,
 such as the innermost frames of a traceback, come before all others, in the order of these lines.
+So do the chunks that hold code which the query pastes.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def rank_hybrid(
     `defining`, by chunk: what it defines.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
-    `at_lines`: the rows of the chunks that hold the lines which the question names, in their order.
+    `at_lines`: the rows of the chunks that hold the lines which the question names, in their order,
+        or the code which it pastes.
     `words`: each word's share of the question's idf, and the chunks that hold it.
     """
     nothing = np.zeros(len(candidates.ids))
