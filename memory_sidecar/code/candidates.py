@@ -14,7 +14,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import ModuleFinder
 from memory_sidecar.code.results import Confidence
-from memory_sidecar.code.units import is_file_local
+from memory_sidecar.code.units import is_file_local, without_stubs
 from memory_sidecar.core.groups import by_key
 
 MAX_CANDIDATES = 300  # among more, only those of the class before the dot are preferred
@@ -261,7 +261,7 @@ class CandidateFinder:
     def _family_of(self, name: str, at: NamedFile) -> _Family:
         key = name, at.realm
         if key not in self._families:
-            found = self._graph.defined_for(at, name)
+            found = without_stubs(self._graph.defined_for(at, name))
             local = by_key((each.at.id, each) for each in filter(is_file_local, found))
             shared = tuple(each for each in found if not is_file_local(each))
             known = frozenset(at for d in found if is_field(d) for at in (d.owner, d.at.id))

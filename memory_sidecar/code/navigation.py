@@ -21,7 +21,7 @@ from memory_sidecar.code.name_parts import definitions_meant, file_hint, members
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit, count_by_file
-from memory_sidecar.code.units import with_declarations
+from memory_sidecar.code.units import with_declarations, without_stubs
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter
@@ -44,7 +44,7 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Return the definitions of the name, the longest first, tests and other asides last."""
     found = _targets(graph, asked)
     # Overloads count as one, and so does a class with its constructors.
-    meant = {(each.at.id, each.path) for each in found if each.owner != each.name}
+    meant = {(each.at.id, each.path) for each in without_stubs(found) if each.owner != each.name}
     confidence: Confidence = "exact" if len(meant) == 1 or len(found) == 1 else "by name"
     is_wanted = file_filter(asked.filter)
     hits = [

@@ -1,8 +1,8 @@
-"""Tells what files of C and C++ share: a prototype and its definition elsewhere are one."""
+"""Tells what is one with a definition elsewhere: its prototype in C and C++, its stub in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from memory_sidecar.code.graph import Defined, Graph
 
@@ -16,15 +16,36 @@ def is_file_local(defined: Defined) -> bool:
 
 
 def with_declarations(graph: Graph, targets: Iterable[Defined]) -> Iterator[Defined]:
-    """Yield `targets`, and what is one with them in C and C++: prototypes, and types of headers."""
+    """Yield `targets`, and what is one with them: prototypes, types of headers, stubbed names."""
     for each in targets:
         yield each
+        if _is_stub(each):
+            yield from (d for d in graph.defined_for(each.at, each.name) if _declares(each, d))
         if each.at.family != "c" or each.kind == "macro":
             continue
         for other in graph.defined(each.name):
             is_same = (other.identity, other.at.file.source) == (each.identity, each.at.file.source)
             if is_same and other.kind != "macro" and _is_shared(each, other):
                 yield other
+
+
+def without_stubs(found: Sequence[Defined]) -> list[Defined]:
+    """Leave out what a stub of Python declares of a module in its folder: uses mean the module's.
+
+    `attr/__init__.pyi` may declare what `attr/_make.py` defines and `attr/__init__.py` re-exports.
+    """
+    return [
+        each for each in found if not (_is_stub(each) and any(_declares(each, d) for d in found))
+    ]
+
+
+def _declares(stub: Defined, defined: Defined) -> bool:
+    is_beside = (stub.at.folder, stub.path) == (defined.at.folder, defined.path)
+    return is_beside and stub.at.realm == defined.at.realm and not _is_stub(defined)
+
+
+def _is_stub(defined: Defined) -> bool:
+    return defined.at.file.path.endswith(".pyi")
 
 
 def _is_shared(one: Defined, other: Defined) -> bool:

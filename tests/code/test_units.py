@@ -1,0 +1,57 @@
+"""What a stub of Python declares is what the module beside it defines."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.code.trees import hits_in, told_in, write_tree
+
+FILES = {
+    "shop/__init__.py": "from ._make import order\n",
+    "shop/__init__.pyi": "def order(item: str) -> int: ...\ndef later() -> int: ...\n",
+    "shop/_make.py": "def order(item): ...\n",
+    "shop/cart.py": "class Cart:\n    def add(self, item): ...\n",
+    "shop/cart.pyi": "class Cart:\n    def add(self, item: str) -> None: ...\n",
+    "other/_base.pyi": "def order(item: str) -> int: ...\n",
+    "till.py": "import shop\nfrom shop import later\n\nshop.order(1)\nlater()\n",
+    "test_make.py": "import shop\nfrom shop._make import (\n    order,\n)\n\norder(1)\n",
+    "use.py": "from shop.cart import Cart\n\ncart = Cart()\ncart.add(1)\n",
+}
+
+
+@pytest.fixture(scope="module")
+def refs(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("stubs")
+    write_tree(root, FILES)
+    return partial(told_in(root), "refs")
+
+
+def test_what_a_package_exports_is_used_where_its_module_defines_it(refs):
+    used = [
+        "shop/__init__.py:1 exact",
+        "test_make.py:3 exact",
+        "test_make.py:6 exact",
+        "till.py:4 likely",
+    ]
+    assert refs("shop/_make.py:1") == refs("shop/__init__.pyi:1") == used
+    assert refs("other/_base.pyi:1") == []
+
+
+def test_a_class_is_one_with_its_stub(refs):
+    assert refs("shop/cart.py:1") == refs("shop/cart.pyi:1") == ["use.py:1 exact", "use.py:3 exact"]
+    assert refs("Cart.add") == ["use.py:4 likely"]
+
+
+def test_what_a_stub_alone_declares_is_found_there(refs):
+    assert refs("later") == ["till.py:2 exact", "till.py:5 exact"]
+
+
+def test_a_definition_and_its_stub_are_the_one_meant(tmp_path):
+    write_tree(tmp_path, FILES)
+    hits = hits_in(tmp_path)("def", "shop.cart.Cart")
+    assert [(each["filename"], each["confidence"]) for each in hits] == [
+        ("shop/cart.py", "exact"),
+        ("shop/cart.pyi", "exact"),
+    ]
