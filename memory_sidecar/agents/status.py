@@ -22,7 +22,15 @@ from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import process_memory_bytes
-from memory_sidecar.core.results import ListedFile, Problem, Reporter, Time, about, build_from
+from memory_sidecar.core.results import (
+    ListedFile,
+    Problem,
+    Reporter,
+    Time,
+    about,
+    build_from,
+    pluralize,
+)
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.report import (
     Failure,
@@ -32,6 +40,7 @@ from memory_sidecar.index.report import (
     seconds_left,
 )
 from memory_sidecar.index.watched import currency
+from memory_sidecar.memories.health import count_unread
 from memory_sidecar.memories.lists import MemoryRows, count_outdated
 
 
@@ -53,11 +62,16 @@ class AgentStatus:
     memories_outdated: Annotated[
         int, about("of the memories, expired or superseded ones, which `list` leaves out")
     ] = 0
+    files_unread: Annotated[
+        int, about("that should be memories or sessions; `doctor` says why")
+    ] = 0
 
     @property
     def state(self) -> str:
-        """What `problem` and `is_current` say in words; "" for neither."""
-        return self.problem or ("" if self.is_current is None else currency(self.is_current))
+        """What `problem`, `is_current` and `files_unread` say in words; "" for none of them."""
+        known = "" if self.is_current is None else currency(self.is_current)
+        unread = f"{pluralize(self.files_unread, 'file')} not read, see `memory-sidecar doctor`"
+        return ", ".join(filter(None, [self.problem or known, unread if self.files_unread else ""]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +183,7 @@ def status_of(
 
 def _agent_status(agent: Agent) -> AgentStatus:
     live = agent.data.states()
-    memories = outdated = sessions = 0
+    memories = outdated = sessions = unread = 0
     vectors = VectorCounts(0, 0)
     problem = next((f"{name}: {each.error}" for name, each in live.items() if each.error), "")
     try:
@@ -177,6 +191,7 @@ def _agent_status(agent: Agent) -> AgentStatus:
             memories = row_count(connection, "memories")
             outdated = count_outdated(MemoryRows.of(agent, connection))
             sessions = row_count(connection, "sessions")
+            unread = count_unread(connection)
             vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
     except SidecarError as error:
         problem = error.message
@@ -189,4 +204,5 @@ def _agent_status(agent: Agent) -> AgentStatus:
         is_current=all(each.is_current for each in live.values()) if live else None,
         problem=problem,
         memories_outdated=outdated,
+        files_unread=unread,
     )

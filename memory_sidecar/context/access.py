@@ -53,7 +53,8 @@ def accesses_of_paths(
     found: dict[Path, tuple[Project, Access]] = {}
     for path in paths:
         if not _is_file(path):
-            raise NotFound(f"there is no file {path}")
+            hint = "name the file of an atom, such as experiments/EXP-001.md, not its id"
+            raise NotFound(f"there is no file {path}", hint=hint)
         if (project := _project_of_atom(path, only)) is not None:
             found[path] = project, Access(project.name, _shown(path), tool, None)
     return list(found.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from memory_sidecar.core import reasons
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.atoms import COLD_AFTER
 from memory_sidecar.memories.model import COLD_SQL, EXPIRED_SQL, SUCCESSOR_SQL, SUPERSEDED_SQL
 from memory_sidecar.memories.strength import STRENGTH_SQL
@@ -65,6 +65,12 @@ SKIPPED = (
 
 Bind `sessions`, the name of the source of sessions, and `is_session`, whether its files are meant.
 """
+
+
+def count_unread(connection: Connection) -> int:
+    """Count the files of memories and sessions that failed, or were skipped but for `_USUAL`."""
+    unread = f"{_NOT_INDEXED} IN ('failed', 'skipped') AND reason NOT IN ('{_USUAL}')"
+    return len(column(connection, unread))
 
 
 def superseding_each_other(connection: Connection) -> list[str]:

@@ -230,8 +230,9 @@ def test_a_tool_call_of_something_else_counts_nothing(context):
 
 
 def test_a_missing_file_counts_none_of_the_call(context, fly):
-    done = context("access", fly / "experiments" / "EXP-001.md", "gone.md", "--json")
+    done = context("access", fly / "experiments" / "EXP-001.md", "EXP-002", "--json")
     assert (done.status, done.error["code"]) == (3, "not_found")
+    assert "such as experiments/EXP-001.md, not its id" in done.error["hint"]
     assert (fly / "_meta" / "access-log.jsonl").read_text() == ""
 
 

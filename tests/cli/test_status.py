@@ -52,6 +52,15 @@ def test_what_lists_leave_out_is_told_apart(run, status, data_dir):
     assert "agent bob: 3 memories (2 outdated), " in status().out
 
 
+def test_a_file_that_is_no_memory_is_said(run, status, data_dir):
+    folder = data_dir / "knowledge" / "bob"
+    write_memory(folder, "new.md")
+    (folder / "odd.md").write_bytes(b"\x00\xff\x00")
+    assert run("list", "--agent", "bob").status == 0
+    assert agent_of(status("--json"))["files_unread"] == 1
+    assert ", 1 file not read, see `memory-sidecar doctor`\n" in status().out
+
+
 def test_times_are_shown_as_everywhere(run, indexed):
     assert re.search(r", scanned \d{4}-\d\d-\d\d \d\d:\d\d UTC  ", run("status").out)
 
