@@ -183,7 +183,7 @@ def test_wrong_arguments_are_named(onlooker):
         ("refs", {"symbol_name": "add"}, {"name": "add"}),
         ("callers", {"function": "add"}, {"name": "add"}),
         ("callees", {"method": "add"}, {"name": "add"}),
-        ("search_memories", {"query": "x", "limit": 2, "tag": "a"}, {"top_k": 2, "tags": ["a"]}),
+        ("search_memories", {"query": "x", "limit": 2, "tag": "a"}, {"top_k": 2, "tags": ("a",)}),
         ("query_memories", {"since": "7d", "top_k": 2}, {"updated_after": "7d", "limit": 2}),
         ("search_sessions", {"since": "7d"}, {"after": "7d"}),
         ("get_session", {"id": "s"}, {"session_id": "s"}),
