@@ -137,11 +137,11 @@ class Arguments(ArgumentPart):
         return f"{type(self).__name__} {self.model_dump_json(exclude=_PAGE_ARGUMENTS)}"
 
 
-def without_nulls(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
-    """Return `value` without nulls, which models write for arguments that they leave out."""
+def without(value: Any, *dropped: object) -> Any:  # noqa: ANN401  whatever JSON has
+    """Return `value` without the members, of it and of what is in it, that are one of `dropped`."""
     if isinstance(value, Mapping):
-        return {name: without_nulls(each) for name, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {k: without(v, *dropped) for k, v in value.items() if v not in dropped}
+    return [without(each, *dropped) for each in value] if isinstance(value, list) else value
 
 
 def input_schema(arguments: type[Arguments]) -> dict[str, Any]:

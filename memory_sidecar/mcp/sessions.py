@@ -13,7 +13,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked, budget
 from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.mcp.arguments import ArgumentPart, Arguments, Unlisted
+from memory_sidecar.mcp.arguments import ArgumentPart, Arguments, Unlisted, without
 from memory_sidecar.mcp.budget import cut_to_fit
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import NextCursor, cursor_after, further, offset_of
@@ -93,7 +93,7 @@ class SessionSaved(Answer):
 
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
     """Save this session: its summary, its messages, or both."""
-    document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
+    document = without(asked.model_dump(exclude={"allow_secrets"}), None, "", [], {})
     document.setdefault("project_path", caller.folders[0].as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
     return build_from(SessionSaved, saved, messages=saved.message_count)
@@ -320,10 +320,3 @@ def _promoter(caller: Caller, report: Reporter) -> Promoter:
 
 def _sessions(caller: Caller, report: Reporter) -> Sessions:
     return caller.services.sessions(caller.agent, reporter=report)
-
-
-def _without_empty(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
-    """Return `value` without nulls and empty values, which a session's file leaves out."""
-    if isinstance(value, dict):
-        return {k: _without_empty(v) for k, v in value.items() if v not in (None, "", [], {})}
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value

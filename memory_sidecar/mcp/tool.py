@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
-from memory_sidecar.mcp.arguments import Arguments, error_text, input_schema, without_nulls
+from memory_sidecar.mcp.arguments import Arguments, error_text, input_schema, without
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.quoting import DATA
 from memory_sidecar.mcp.report import CallReport
@@ -94,7 +94,8 @@ class Tool:
     def parse_arguments(self, given: Mapping[str, Any] | None) -> Arguments:
         """Parse the arguments of a call. Raises UsageError."""
         try:
-            return self._arguments.model_validate(without_nulls(given or {}))
+            # Models write null for arguments that they leave out.
+            return self._arguments.model_validate(without(given or {}, None))
         except ValidationError as error:
             wrong = "; ".join(error_text(each) for each in error.errors()[:3])
             hint = self._expected(error.errors()[0]["loc"])
