@@ -148,7 +148,9 @@ def _without_cut_keys(rows: CodeRows, stored: StoredChunk) -> str:
     code = stored.chunk.code
     if not may_be_cut(code):
         return code
-    before, after = rows.text_around(stored, KEY_LINES)
+    first, near = stored.chunk.start_line, rows.code_around(stored, KEY_LINES)
+    before = "".join(f"{text}\n" for start, text in near if start < first)
+    after = "".join(f"\n{text}" for start, text in near if start > first)
     around = before + code + after
     found = find_credentials(around)
     return mask_part(around, len(before), len(before) + len(code), found)

@@ -117,8 +117,8 @@ class CodeRows(Protocol):
     def texts_of(self, ids: Sequence[int]) -> Sequence[ChunkText]:
         """Return the texts of the chunks that `read` would return, in half its time."""
 
-    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        """Return the text before and after a chunk in its file: `lines` lines or more, if there."""
+    def code_around(self, stored: StoredChunk, lines: int) -> Sequence[tuple[int, str]]:
+        """Return first line and code of each chunk within `lines` of one, and of that, in order."""
 
     def vector_counts(self) -> VectorCounts:
         """Count the chunks of the filter's sources, and those without a vector; no other filter."""
@@ -283,17 +283,15 @@ class LocalRows:
         code = io.BytesIO(codes)
         return ((row, code.read(size).decode()) for size, *row in json.loads(listed))
 
-    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        first, last = stored.chunk.start_line, stored.chunk.end_line
+    def code_around(self, stored: StoredChunk, lines: int) -> Sequence[tuple[int, str]]:
+        chunk = stored.chunk
         rows: list[Any] = self.connection.execute(
             "SELECT start_line, code FROM code_chunks"
             " WHERE source = ? AND filename = ? AND end_line >= ? AND start_line <= ?"
             " ORDER BY start_line",
-            (stored.source, stored.filename, first - lines, last + lines),
+            (stored.source, stored.filename, chunk.start_line - lines, chunk.end_line + lines),
         ).fetchall()
-        before = "".join(f"{code}\n" for start, code in rows if start < first)
-        after = "".join(f"\n{code}" for start, code in rows if start > last)
-        return before, after
+        return rows
 
 
 def symbol_phrase(name: str) -> str:

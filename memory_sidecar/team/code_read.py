@@ -222,16 +222,13 @@ class SharedRows:
             )
         return found
 
-    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        first, last = stored.chunk.start_line, stored.chunk.end_line
-        rows = self._reads.ask(
+    def code_around(self, stored: StoredChunk, lines: int) -> Sequence[tuple[int, str]]:
+        file, chunk = self._file_of[stored.chunk_id], stored.chunk
+        return self._reads.ask(
             "SELECT start_line, code FROM chunks WHERE file = %s AND end_line >= %s"
             " AND start_line <= %s ORDER BY start_line",
-            (self._file_of[stored.chunk_id], first - lines, last + lines),
+            (file, chunk.start_line - lines, chunk.end_line + lines),
         )
-        before = "".join(f"{code}\n" for start, code in rows if start < first)
-        after = "".join(f"\n{code}" for start, code in rows if start > last)
-        return before, after
 
     def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Mapping[str, Any]]:
         """Build the query for the ids, files and distances of the `depth` nearest chunks."""

@@ -167,9 +167,9 @@ class OverlaidRows:
         found = self.read(ids)  # asking the team takes longer than all that is done with its answer
         return [ChunkText(each.chunk_id, each.filename, each.chunk.code) for each in found]
 
-    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+    def code_around(self, stored: StoredChunk, lines: int) -> Sequence[tuple[int, str]]:
         side = self._shared if stored.chunk_id < OWN else self._local
-        return side.text_around(stored, lines)
+        return side.code_around(stored, lines)
 
 
 @dataclass(frozen=True, slots=True)
