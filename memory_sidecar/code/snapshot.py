@@ -62,10 +62,10 @@ class Snapshot:
     def require_scanned(self) -> None:
         """Raise NoIndex if none of the sources has been scanned yet."""
         if all(self.scanned[name] is None for name in self.asked):
-            raise NoIndex(
-                f"not indexed yet: {', '.join(self.asked or self.roots)}",
-                hint="`memory-sidecar status` shows the progress; ask again then",
-            )
+            hint = "`memory-sidecar status` shows the progress; ask again then"
+            if not self.live:
+                hint += ", or if that was interrupted, run `memory-sidecar index`"
+            raise NoIndex(f"not indexed yet: {', '.join(self.asked or self.roots)}", hint=hint)
 
     def answer(self, ask: Callable[[Snapshot], T], wanted: CodeFilter, reporter: Reporter) -> T:
         """Return what `ask` finds here; if nothing, raise or notice why, by the filter `wanted`."""

@@ -126,15 +126,15 @@ def notice_lacks(
     """Give notice of what is missing from the rows of the sources `asked` that are `known`.
 
     `live` has the states of the watched sources. Notices call all of them `called`, or each by its
-    name. The command `remedy` ends a rebuild.
+    name. The command `remedy` ends a rebuild, or a first pass.
     """
-    begun, rebuilt, late = list[str](), list[str](), list[str]()
+    begun, left, rebuilt, late = list[str](), list[str](), list[str](), list[str]()
     for source in asked:
         if (state := known.get(source.name)) is None:
             continue
         watched = live.get(source.name)
         if not state.scanned_at:
-            begun.append(source.name)
+            (begun if watched else left).append(source.name)
         elif not state.chunker:
             rebuilt.append(source.name)
         elif watched and watched.is_unscanned:
@@ -146,7 +146,9 @@ def notice_lacks(
         if names:
             reporter.notice(f"{name_all([called] if called else sorted(names))} {what}")
 
-    notice(begun, "not completely indexed yet: ask again for what this answer lacks")
+    unfinished = "not completely indexed yet: ask again for what this answer lacks"
+    notice(begun, unfinished)
+    notice(left, f"{unfinished}; if that was interrupted, `{remedy}` ends it")
     notice(
         rebuilt,
         "being rebuilt: answering from what was indexed before; if that was interrupted,"

@@ -871,9 +871,11 @@ def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
     with pytest.raises(KeyboardInterrupt):
         codebase.index([second], reporter=notices)
     asked = CodeQuery("walrus", mode=SearchMode.KEYWORD, filter=CodeFilter(sources=("second",)))
-    with pytest.raises(NoIndex, match="not indexed yet: second"):
+    with pytest.raises(NoIndex, match="not indexed yet: second") as refused:
         codebase.search(asked, reporter=notices)
+    assert "run `memory-sidecar index`" in refused.value.hint
     assert notices.has("second is not completely indexed yet")
+    assert notices.has("if that was interrupted, `memory-sidecar index` ends it")
 
 
 def test_a_view_before_the_first_row_is_told_what_is_not_indexed(codebase, notices):
