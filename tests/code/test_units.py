@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from tests.code.trees import hits_in, told_in, write_tree
+from tests.conftest import run_in
 
 FILES = {
     "shop/__init__.py": "from ._make import order\n",
@@ -55,3 +56,12 @@ def test_a_definition_and_its_stub_are_the_one_meant(tmp_path):
         ("shop/cart.py", "exact"),
         ("shop/cart.pyi", "exact"),
     ]
+
+
+def test_a_map_shows_no_stub_beside_its_module(tmp_path):
+    write_tree(tmp_path, FILES)
+    run = run_in(tmp_path)
+    run("index", tmp_path, "--wait", "keyword")
+    shown = {each["filename"] for each in run("map", "--json").json}
+    assert {"shop/_make.py", "shop/cart.py"} <= shown
+    assert not {"shop/__init__.pyi", "shop/cart.pyi"} & shown
