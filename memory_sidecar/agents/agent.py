@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.agents.written import as_notice, index_paths
-from memory_sidecar.code.results import SourceMoved
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import (
     CannotWrite,
@@ -31,7 +30,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.paths import AgentPaths
-from memory_sidecar.core.results import IndexReport, Reporter
+from memory_sidecar.core.results import IndexReport, Reporter, SourceMoved
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry

@@ -14,8 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.installation import install_command
 from memory_sidecar.core.paths import (
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from memory_sidecar.agents.agent import Agent
     from memory_sidecar.agents.promotion import Promoter
     from memory_sidecar.agents.team_files import TeamFiles
+    from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.sessions.handlers import Sessions
     from memory_sidecar.team.codebase import TeamCode
     from memory_sidecar.team.link import TeamLink
@@ -81,6 +80,9 @@ class Services:
 
         Raises StoreForeign for a `db` that is another kind of file.
         """
+        from memory_sidecar.code.handlers import Codebase
+        from memory_sidecar.code.store import CodeStore
+
         default = self._resolve_path(self.data_dir.codebase.db)
         paths = StorePaths(self._resolve_path(db) if db else default)
         with self._lock:

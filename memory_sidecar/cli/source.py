@@ -20,10 +20,10 @@ from memory_sidecar.cli.index import (
 )
 from memory_sidecar.cli.options import command_group, force_option, with_call
 from memory_sidecar.code.clones import GitAddress, is_address
-from memory_sidecar.code.results import Published, SourceMoved
+from memory_sidecar.code.results import Published
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import IndexReport, pluralize
+from memory_sidecar.core.results import IndexReport, SourceMoved, pluralize
 from memory_sidecar.core.visible import visible_line
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line, typed_path, without_lines
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
+from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
 from memory_sidecar.code.shared import Sharing, Team
@@ -25,7 +25,7 @@ from memory_sidecar.code.why import no_source_error, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, UsageError
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.paths import StorePaths, real_place
-from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
+from memory_sidecar.core.results import IndexReport, ListedFile, Reporter, SourceMoved
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.times import Clock

@@ -225,16 +225,6 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMoved:
-    """A source whose folder is another one now."""
-
-    name: str
-    old_root: Annotated[str, about("absolute")]
-    root: Annotated[str, about("absolute")]
-    chunks: Annotated[int, about("kept, or made of what changed")]
-
-
-@dataclass(frozen=True, slots=True)
 class Published:
     """What a team was given of a source, in this call."""
 

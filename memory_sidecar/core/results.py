@@ -94,6 +94,16 @@ class AgentReports:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceMoved:
+    """A source whose folder is another one now."""
+
+    name: str
+    old_root: Annotated[str, about("absolute")]
+    root: Annotated[str, about("absolute")]
+    chunks: Annotated[int, about("kept, or made of what changed")]
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """What is wrong, and what would be right."""
 

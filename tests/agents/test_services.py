@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +39,17 @@ def write_openly(data_dir: Path) -> None:
 
 def modes(data_dir: Path, *names: str) -> set[int]:
     return {stat.S_IMODE((data_dir / name).stat().st_mode) for name in names}
+
+
+def test_an_agent_is_opened_without_the_modules_of_code():
+    code = (
+        "import sys, memory_sidecar.agents.services, memory_sidecar.agents.agent;"
+        "print(*(name for name in sys.modules if name.startswith('memory_sidecar.code.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
 
 
 def test_what_others_could_read_is_closed_to_them(tmp_path):
