@@ -133,7 +133,7 @@ def _session_row(visit: Visit, each: FoundSession, stems: frozenset[str]) -> Row
         score=hit.score,
         is_weak=hit.is_weak,
         parts=_parts(hit.explain or None),
-        text=shorten(hit.text.strip(), CHARACTERS, stems),
+        text=shorten(hit.text.strip().removeprefix(f"{hit.title}\n"), CHARACTERS, stems),
     )
 
 

@@ -99,10 +99,14 @@ def short(text: str, most: int = MAX_TITLE) -> str:
 
 
 def below(text: str, title: str) -> str:
-    """Return `text` without the heading it begins with, if that only repeats the `title` above."""
-    heading, _, rest = text.lstrip().partition("\n")
-    is_repeated = _HEADING.match(heading) and heading.strip("#*_> \t\r") == title
-    return rest.lstrip("\r\n") if is_repeated and rest.strip() else text
+    """Return `text` without the heading or the line of its own that only repeats the `title` above.
+
+    A text of nothing else stays as it is.
+    """
+    first, _, rest = text.lstrip().partition("\n")
+    is_heading = _HEADING.match(first) and first.strip("#*_> \t\r") == title
+    is_line = first.rstrip() == title and not rest.partition("\n")[0].strip()
+    return rest.lstrip("\r\n") if rest.strip() and (is_heading or is_line) else text
 
 
 _HEADING = re.compile(r"#{1,6}\s")

@@ -345,6 +345,10 @@ def test_a_title_is_not_repeated_by_the_text_below_it(served, reader):
     assert "<h1>" not in (shown := reader.get(one(kept)).text)
     assert "<p>The ledger compares them.</p>" in shown
     assert "<h1>Nothing but a heading</h1>" in reader.get(one(alone)).text
+    line = served.store("Cents it is\n\nSo says the ledger.", category="ledger")
+    assert "<p>Cents it is</p>" not in reader.get(one(line)).text
+    half = served.store("Cents are what\nthe ledger has.", category="ledger")
+    assert "<p>Cents are what\nthe ledger has.</p>" in reader.get(one(half)).text
     told = served.store("# Cents\n\nThe ledger.", category="ledger", summary="Totals are cents")
     assert "<h1>Cents</h1>" in reader.get(one(told)).text
     hits = reader.get("/search?q=nothing+but+a+heading+ledger&in=memories").text

@@ -55,6 +55,17 @@ def test_long_texts_show_what_was_found_in_them(served, reader):
         assert f"knows {animal}" in " ".join(text.split())
 
 
+def test_a_session_found_by_its_summary_does_not_repeat_its_title(served, reader):
+    summary = {"brief": "Pelicans were counted", "key_decisions": ["Count pelicans at dawn"]}
+    said = [{"role": "user", "content": "How many are there?"}]
+    served.services.sessions("architect", reporter=Silent()).save(
+        {"session_id": "s-3", "messages": said, "summary": summary}
+    )
+    text = reader.get("/search?q=pelicans+dawn&in=sessions&tier=1").text
+    assert ">Pelicans were counted</a>" in text
+    assert '<p class="said">decided: Count pelicans at dawn</p>' in text
+
+
 def test_filters_and_modes_are_those_of_the_command_line(served, reader):
     def files(words: str) -> list[str]:
         found = reader.get(f"/search?q=total+price&in=code&json=1&{words}").json["found"]
