@@ -12,14 +12,13 @@ from memory_sidecar.context.layout import Project, Root, is_root, page_text
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import Stamp
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import DAY_MS, system_clock
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import draw
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import editor_link
-from memory_sidecar.web.stamps import StampedCache, stamps_within
+from memory_sidecar.web.stamps import Stamp, StampedCache, stamps_within
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SHOWN_FINDINGS = 100

@@ -8,31 +8,34 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.model import Stamp, stamp_of
+from memory_sidecar.core.model import stamp_of
 
 T = TypeVar("T")
 
-MISSING: Stamp = (0, 0, 0)
-"""In place of the stamp of a missing file."""
+Stamp = tuple[int, ...]
+"""Size in bytes and mtime in ns of a file; both 0 for a missing one.
+
+Without its ctime: SQLite changes the owner of a log as it opens it, if run by root.
+"""
 
 
 def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
     """Return the stamp of each of `files`, by path."""
-    stamps = {}
+    stamps: dict[str, Stamp] = {}
     for file in files:
-        stamps[str(file)] = MISSING
+        stamps[str(file)] = (0, 0)
         with suppress(OSError):
-            stamps[str(file)] = stamp_of(file.stat())
+            stamps[str(file)] = stamp_of(file.stat())[:2]
     return stamps
 
 
 def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
     """Return the stamp of each direct entry of `folders`, by path."""
-    stamps = {}
+    stamps: dict[str, Stamp] = {}
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                stamps[entry.path] = stamp_of(entry.stat(follow_symlinks=False))
+                stamps[entry.path] = stamp_of(entry.stat(follow_symlinks=False))[:2]
     return stamps
 
 
