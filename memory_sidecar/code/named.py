@@ -4,10 +4,10 @@ A name that no source defines is first looked for in the text of chunks, letter 
 the key of a setting, a flag, a parameter or a field, or defined by another package. If no chunk
 holds it, it stands for the defined names that begin with it, else for it in another style
 (`parseArgs` for `parse_args`), else for those that begin with it whatever the case of letters, else
-for those one typo away: a letter too many, too few, wrong, or two swapped. A name with many
-candidates stands for none, and one in a sentence that very many chunks define leads to none of
-them. A query of one word in lower case also stands for the names that differ in the case of letters
-alone: `router` for `Router`.
+for those one typo away: a letter too many, too few, wrong, or two swapped, else for those that end
+in it: `easy_perform` for `curl_easy_perform`. A name with many candidates stands for none, and one
+in a sentence that very many chunks define leads to none of them. A query of one word in lower case
+also stands for the names that differ in the case of letters alone: `router` for `Router`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,10 @@ def _resolve_undefined(
         holding = _chunks_holding(token, rows)
         if not holding and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
             similar = (
-                known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
+                known.with_prefix(token)
+                or known.in_any_case(token)
+                or known.one_typo_from(token)
+                or known.ending_in(token)
             )
             symbols += [(name,) for name in similar]
         elif names.is_single_word and len(holding) <= _most_holding(token, names):

@@ -283,6 +283,11 @@ class DefinedNames:
             or [other for other in near if is_one_typo_apart(name.lower(), other.lower())]
         )
 
+    def ending_in(self, name: str) -> list[str]:
+        """Return the names whose last parts are `name`, as `cart_add` has `add`; none if many."""
+        ends = "(substr(name, -length(?1)) = ?1 OR substr(name, -length(?2)) = ?2)"
+        return _unless_many(self._where(ends, f"_{name}", name[0].upper() + name[1:]))
+
     def _with_first_letter(self, name: str, condition: str, *values: str | int) -> list[str]:
         """Return the names that begin with the first letter of `name` in any case.
 

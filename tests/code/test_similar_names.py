@@ -42,6 +42,8 @@ def search(make_codebase, project):
         ("drain_rerty_queue", "odd.py", "exact_symbol"),
         ("who calls drain_rerty_queue and why", "odd.py", "exact_symbol"),
         ("drain_ret", "odd.py", "exact_symbol"),
+        ("retry_queue", "odd.py", "exact_symbol"),
+        ("who calls retry_queue and why", "odd.py", "exact_symbol"),
         ("fail-fast", "build.yml", "exact_text"),
         ("retry_limit", "build.yml", "exact_text"),
     ],
