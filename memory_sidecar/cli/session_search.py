@@ -59,7 +59,7 @@ def with_filter(command: Command) -> Command:
         chosen["projects"] = [
             project
             for each in chosen["projects"]
-            for project in session_projects(each, call.path, call.codebase.registry)
+            for project in session_projects(each, call.path, call.services)
         ]
         return command(call, wanted=SessionFilter.parse(**chosen), **given)
 

@@ -28,7 +28,7 @@ def start(call: Call, *, agent: str) -> Beginning:
     """
     memories, sessions = memories_of(call, agent), sessions_of(call, agent)
     project = call.services.project_of(call.cwd)
-    folders = session_folders(call.cwd, call.codebase.registry)
+    folders = session_folders(call.cwd, call.services)
     found = call.mask(find_beginning(memories, sessions, project=project, folders=folders))
     return call.show(found, _lines_of(call, found, agent))
 

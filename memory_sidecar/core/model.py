@@ -76,8 +76,9 @@ class Source:
 
     def moved_to(self, root: Path) -> Source:
         """Return the source with its files in `root`."""
-        former = tuple(dict.fromkeys((*self.moved_from, str(self.root))))
-        return replace(self, root=root, address="", branch="", moved_from=former)
+        former = dict.fromkeys((*self.moved_from, str(self.root)))
+        former.pop(str(root), None)
+        return replace(self, root=root, address="", branch="", moved_from=tuple(former))
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Caller:
 
     def session_projects(self, given: str) -> tuple[str, ...]:
         """Return what sessions may call the project `given`, a name or a folder."""
-        return session_projects(self.expanded(given), self._path, self.codebase.registry)
+        return session_projects(self.expanded(given), self._path, self.services)
 
     def expanded(self, text: str) -> str:
         """Return the argument `text`, a path, a glob or a `file:` URI, with `~` as a full path."""

@@ -129,9 +129,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 def session_filter(visit: Visit) -> SessionFilter:
     """Parse the session filter in the address. Raises UsageError."""
     return SessionFilter.parse(
-        projects=session_projects(
-            visit.text("project").strip(), visit.folder, visit.services.codebase().registry
-        ),
+        projects=session_projects(visit.text("project").strip(), visit.folder, visit.services),
         topics=visit.texts("topic"),
         outcomes=visit.texts("outcome"),
         after=visit.text("after").strip(),

@@ -144,3 +144,20 @@ def test_the_sessions_of_a_source_stay_its_own_after_it_moved(shops, tmp_path):
     assert {each["brief"] for each in begun["sessions"]} == whole
     (inside,) = shops("store/api", "session", "start", "--json").json["sessions"]
     assert inside["brief"] == "Paged the lists"
+
+    (tmp_path / "store").rename(tmp_path / "shop")
+    shops("home", "source", "move", "shop", tmp_path / "shop")
+    (moved,) = [
+        each for each in shops("home", "source", "list", "--json").json if each["name"] == "shop"
+    ]
+    assert moved["moved_from"] == [str(tmp_path / "store")]
+
+
+def test_the_project_of_sessions_is_known_where_the_database_of_their_agent_is_named(
+    shops, tmp_path
+):
+    save(shops, tmp_path / "shop", "Sped up the checkout")
+    db = tmp_path / "data" / "knowledge" / "default.sqlite"
+    assert "Sped up" in shops("shop", "session", "start", "--db", db).out
+    for project in ("shop", "."):
+        assert "Sped up" in shops("shop", "session", "list", "--project", project, "--db", db).out
