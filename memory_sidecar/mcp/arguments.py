@@ -79,7 +79,7 @@ class ArgumentPart(BaseModel):
             return given
         renamed: dict[str, Any] = {}
         for name, value in given.items():
-            spelled = _HUMP.sub("_", name).lower()
+            spelled = in_snake_case(name)
             before, _, last = spelled.rpartition("_")
             meant = [name, spelled, *_MEANT.get(spelled, ())]
             if before in _BEFORE:
@@ -135,6 +135,11 @@ class Arguments(ArgumentPart):
     def question(self) -> str:
         """A key of the question, equal for all pages of its answer."""
         return f"{type(self).__name__} {self.model_dump_json(exclude=_PAGE_ARGUMENTS)}"
+
+
+def in_snake_case(name: str) -> str:
+    """Return the name of an argument as ours are written: `filePath` as `file_path`."""
+    return _HUMP.sub("_", name).lower()
 
 
 def without(value: Any, *dropped: object) -> Any:  # noqa: ANN401  whatever JSON has

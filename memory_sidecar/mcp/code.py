@@ -36,7 +36,7 @@ from memory_sidecar.core.results import (
     warn_if_weak,
 )
 from memory_sidecar.core.visible import visible_line
-from memory_sidecar.mcp.arguments import Arguments, Unlisted
+from memory_sidecar.mcp.arguments import Arguments, Unlisted, in_snake_case
 from memory_sidecar.mcp.budget import first_fitting, lines_within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import NextCursor, further
@@ -175,11 +175,12 @@ class ReadFile(Arguments):
     @classmethod
     def _from_range(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Accept both lines in one: start_line "10-20", view_range [10, 20]."""
-        name = next((each for each in _RANGES if each in given), "start_line")
-        lines = given.get(name)
-        lines = "-".join(map(str, lines)) if isinstance(lines, list) else lines
-        _, first, last = parse_place(f"file:{lines}") or ("", 0, 0)
+        name = next((each for each in given if in_snake_case(each) in _RANGES), "start_line")
         rest = {key: value for key, value in given.items() if key != name}
+        lines = given.get(name)
+        if isinstance(lines, list) and len(lines) == 2:
+            return rest | {"start_line": lines[0], "end_line": lines[1]}
+        _, first, last = parse_place(f"file:{lines}") or ("", 0, 0)
         end = {"end_line": last} if last else {}
         return rest | {"start_line": first} | end if first else given
 

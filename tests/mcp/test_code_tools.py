@@ -168,6 +168,7 @@ def test_wrong_arguments_are_named(onlooker):
         ("read_file", {"path": "a.py", "start": 3, "end": 9}, {"start_line": 3, "end_line": 9}),
         ("read_file", {"path": "a.py", "range": "3-9"}, {"start_line": 3, "end_line": 9}),
         ("read_file", {"path": "a.py", "view_range": [3, 9]}, {"start_line": 3, "end_line": 9}),
+        ("read_file", {"path": "a.py", "viewRange": [3, -1]}, {"start_line": 3, "end_line": -1}),
         ("read_file", {"path": "a.py", "lines": 3, "end_line": 9}, {"start_line": 3}),
         ("read_file", {"path": "a.py", "max_lines": 3}, None),
         ("search_code", {"query": "x", "maxResults": 2}, {"top_k": 2}),
