@@ -3,14 +3,14 @@
     file ──uses a name──▶ file that defines it      PageRank over the files
     rank of a definition = √(number of files using it), times its share of what these pass on
 
-Vendored, generated and data files, and stubs beside Python modules, are not shown and their uses do
-not count, unless the map starts from such a file. A use counts less if many files, these included,
-define its name, and if the definition is in a test or an example or looks private. A method counts
-as used only by files that name its class or object; a top-level name of a JavaScript module, only
-by files that import it; a function, only where it stands bare or behind the name of its file; a
-function inside another, by no other file. For a question, the files that answer it also lead to
-what they define themselves. In a map from a file or a question, what all files lead to ranks below
-what the starting files lead to, and the number of users does not count.
+Vendored, generated and data files, and stubs beside their Python module, are not shown and their
+uses do not count, unless the map starts from such a file. A use counts less if many files, these
+included, define its name, and if the definition is in a test or an example or looks private. A
+method counts as used only by files that name its class or object; a top-level name of a JavaScript
+module, only by files that import it; a function, only where it stands bare or behind the name of
+its file; a function inside another, by no other file. For a question, the files that answer it also
+lead to what they define themselves. In a map from a file or a question, what all files lead to
+ranks below what the starting files lead to, and the number of users does not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from posixpath import dirname
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +98,7 @@ def draw_map(
         graph.connection,
         sources,
         own=ids if is_question else (),
-        with_data=any(is_data(path) or path.endswith(".pyi") for _, path in start),
+        with_all=any(is_data(path) or path.endswith(".pyi") for _, path in start),
     )
     return read_entries(graph, uses.ranks(ids), max_tokens=max_tokens)
 
@@ -133,16 +132,16 @@ class UseGraph:
         sources: Sequence[str],
         *,
         own: Collection[int] = (),
-        with_data: bool = False,
+        with_all: bool = False,
     ) -> UseGraph:
         """Read the uses within each of `sources` (all if empty).
 
-        `own`: ids of files whose uses of their own definitions count, too. `with_data`: whether
-        vendored, generated and data files count.
+        `own`: ids of files whose uses of their own definitions count, too. `with_all`: whether
+        vendored, generated and data files count, and all stubs.
 
         Joined in Python: SQLite takes three times as long, a third of a second for 40,000 chunks.
         """
-        files = _read_files(connection, sources, with_data=with_data)
+        files = _read_files(connection, sources, with_all=with_all)
         _add_definitions(connection, files)
         counted = [number for number, file in files.items() if file.weight]
         uses = [
@@ -238,7 +237,7 @@ def _bytes_shown(entries: Sequence[MapEntry]) -> int:
 
 
 def _read_files(
-    connection: Connection, sources: Sequence[str], *, with_data: bool
+    connection: Connection, sources: Sequence[str], *, with_all: bool
 ) -> Mapping[int, _MapFile]:
     """Return the files of `sources` (all if empty) by id, without what they define."""
     among = f"source IN ({', '.join('?' * len(sources))})" if sources else "TRUE"
@@ -247,12 +246,12 @@ def _read_files(
             f"SELECT id, source, language, filename FROM code_files WHERE {among}", tuple(sources)
         )
     )
-    defining = {(source, dirname(path)) for _, source, _, path in rows if path.endswith(".py")}
+    known = {(source, path) for _, source, _, path in rows}
     shared: dict[tuple[str, str], dict[str, list[_Defined]]] = {}  # by source and language
     files: dict[int, _MapFile] = {}
     for number, source, language, path in rows:
-        is_stub = path.endswith(".pyi") and (source, dirname(path)) in defining
-        is_out = (is_data(path) or is_stub) and not with_data
+        is_stub = path.endswith(".pyi") and (source, path.removesuffix("i")) in known
+        is_out = (is_data(path) or is_stub) and not with_all
         weight = 0.0 if is_out else _ASIDE if is_aside(path) else 1.0
         modules = {part.partition(".")[0] for part in path.split("/")[-2:]}
         names = shared.setdefault((source, language), {})

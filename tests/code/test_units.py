@@ -59,9 +59,10 @@ def test_a_definition_and_its_stub_are_the_one_meant(tmp_path):
 
 
 def test_a_map_shows_no_stub_beside_its_module(tmp_path):
-    write_tree(tmp_path, FILES)
+    use = "from shop._fast import tally\n\ntally()\n"  # a compiled module has no other text
+    write_tree(tmp_path, FILES | {"shop/_fast.pyi": "def tally() -> int: ...\n", "sum.py": use})
     run = run_in(tmp_path)
     run("index", tmp_path, "--wait", "keyword")
     shown = {each["filename"] for each in run("map", "--json").json}
-    assert {"shop/_make.py", "shop/cart.py"} <= shown
+    assert {"shop/_make.py", "shop/cart.py", "shop/_fast.pyi"} <= shown
     assert not {"shop/__init__.pyi", "shop/cart.pyi"} & shown
