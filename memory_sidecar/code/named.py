@@ -61,6 +61,7 @@ MAX_REPEATS = 120  # of a message: each translation of a program may hold it
 MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MAX_DEFINING = 10  # chunks that define a name in a sentence and lead
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
+MAX_ENDINGS = 3  # unknown names of which other names may end in one: each reads all names
 
 _NO_SOURCES = frozenset({"tests", "examples"})  # asides whose names may be those of the sources
 _IDENTIFIER = re.compile(r"[^\W\d][\w-]*")
@@ -176,11 +177,10 @@ def _resolve_undefined(
         holding = _chunks_holding(token, rows)
         if not holding and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
             similar = (
-                known.with_prefix(token)
-                or known.in_any_case(token)
-                or known.one_typo_from(token)
-                or known.ending_in(token)
+                known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
             )
+            if not similar and len(undefined) <= MAX_ENDINGS:
+                similar = known.ending_in(token)
             symbols += [(name,) for name in similar]
         elif names.is_single_word and len(holding) <= _most_holding(token, names):
             chunks += holding

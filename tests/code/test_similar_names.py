@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.named import MAX_DEFINING, MAX_PHRASE_CHUNKS
+from memory_sidecar.code.named import MAX_DEFINING, MAX_ENDINGS, MAX_PHRASE_CHUNKS
 from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
 from memory_sidecar.core.results import Silent
 
@@ -52,6 +52,13 @@ def test_what_is_meant_comes_first(search, text, file, reason):
     best = search(text)[0]
     assert best.filename == file
     assert best.explain.boosts[reason] == 1
+
+
+def test_of_many_unknown_names_the_first_alone_stand_for_those_that_end_in_them(search):
+    foreign = [f"gone_with_{number}" for number in range(MAX_ENDINGS)]
+    for names, is_found in ((foreign[1:], True), (foreign, False)):
+        (best, *_) = search(" ".join(["why do", *names, "and retry_queue fail"]))
+        assert ("exact_symbol" in best.explain.boosts) == is_found
 
 
 @pytest.mark.parametrize(
