@@ -56,6 +56,7 @@ _INNERMOST_LAST = re.compile(  # the frames of Python and pytest
 # (whose paths are those in their sources, too), or a quoted path with blanks.
 _DIFF_SIDE = re.compile(r"^(---|\+\+\+) [ab]/", re.MULTILINE)
 _ADDRESS = re.compile(r"\A[a-z][\w+.-]+:/+(?:\./)?", re.IGNORECASE)
+_RELATIVE = re.compile(r"\A(?:\.\.?/)+")
 _INSTALLED = re.compile(r"\A.*/(?:(?:site|dist)-packages|lib/python[\d.]+|rustc/\w{40})/")
 # A module of one's own as other projects have it: `node_modules/@shop/cart/src/add.ts` may be
 # `packages/cart/src/add.ts`, `gems/shop-1.2/lib/shop/cart.rb` `shop/lib/shop/cart.rb`.
@@ -174,7 +175,7 @@ def _places_in(query: str) -> Iterator[tuple[str, int]]:
             continue
         path, line, _ = parse_place(word) or (word, 0, 0)
         if _PATH.search(path):
-            whole = _INSTALLED.sub("", _ADDRESS.sub("/", path)).removeprefix("./")
+            whole = _RELATIVE.sub("", _INSTALLED.sub("", _ADDRESS.sub("/", path)))
             in_module = _VERSION.sub("", _MODULE.sub("", whole))
             yield from dict.fromkeys(((whole, line), (in_module, line)))
 

@@ -78,6 +78,12 @@ _LANGUAGE = re.compile(
     re.IGNORECASE,
 )
 
+# Of one line: it asks for what it imports, not for the files that do so, too.
+_IS_IMPORT = re.compile(
+    r"\A\W*(?:(?:pub )?use [\w:]*(?:::|\\)|import (?:\w+ )?['\"]?[\w/]*\.[\w./]"
+    r"|import\b[^'\"]*\bfrom ['\"]|from [\w.]+ import |# *include ['\"<]"
+    r"|require(?:_relative)?[ (]['\"]|autoload :)[^\n]*\Z"
+)
 # "default resolve timeout" asks for a value, though comments on other values hold these words.
 _IS_NO_MESSAGE = re.compile(
     rf"{QUESTION_WORD.pattern}|\A(?-i:default) [\w -]*\Z", QUESTION_WORD.flags
@@ -113,7 +119,7 @@ class Question:
 
     text: str  # without the project's name and the framing, unless it asks for a guide
     message: str  # the text as it was asked, if that may be an error message; else ""
-    pasted: str  # the text as it was asked, if that may hold pasted code, of several lines; else ""
+    pasted: str  # the text as it was asked, if that may hold pasted code; "" for an import
     subject: str  # the text without the names of programming languages
     names_language: bool
     keyword_weight: float
@@ -141,6 +147,7 @@ class Question:
             if len(sources) == 1:
                 named = cut_out(_ACTOR, without_project(asked, *sources))
             about = without_framing(named)
+        is_import = bool(_IS_IMPORT.match(asked))
         subject, languages = _LANGUAGE.subn("", about)
         left_out = STOPWORDS.union(*map(matchable_words, sources if asks_for_guide else ()))
         matchable = matchable_words(about)
@@ -149,8 +156,8 @@ class Question:
         )
         return cls(
             text=about,
-            message="" if about != named or _IS_NO_MESSAGE.match(asked) else asked,
-            pasted=asked if "\n" in asked.strip() else "",
+            message="" if about != named or is_import or _IS_NO_MESSAGE.match(asked) else asked,
+            pasted="" if is_import else asked,
             subject=subject.strip() or about,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,

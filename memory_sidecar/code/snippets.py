@@ -1,4 +1,4 @@
-"""Reads a query of several lines as pasted code, and tells how much of it a text holds.
+"""Reads a query that looks like code as pasted code, and tells how much of it a text holds.
 
 Lines are compared without blanks, and without the marks and numbers that a diff or a listing puts
 before them. So code is found in another indent, and with some lines changed, by its other lines.
@@ -18,16 +18,17 @@ MIN_SNIPPET_WORDS = 6  # of the lines that a file must hold: fewer stand anywher
 MAX_COPIES = 3  # files that hold the same of a snippet; what more hold distinguishes none of them
 MAX_LINES_LOOKED_FOR = 5  # those with the most words; each takes a phrase query
 
+_MARK_OF_CODE = re.compile(r"[(){}\[\];=<>]")
 _BEFORE_CODE = re.compile(r"[\s\d:|>+-]*")
 
 
 def pasted_lines(text: str) -> Mapping[str, int]:
     """Return the distinct lines of `text` as they are compared, with the words of each.
 
-    Empty for a text of one line.
+    Empty for a text of one line without a mark that words seldom have.
     """
     lines = {_bare(line): len(plain_words(line)) for line in text.splitlines()}
-    return lines if len(lines) > 1 else {}
+    return lines if len(lines) > 1 or _MARK_OF_CODE.search(text) else {}
 
 
 def phrases_of(text: str) -> list[str]:

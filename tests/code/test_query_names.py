@@ -59,6 +59,7 @@ def test_names_are_written_like_names(query, symbols):
     [
         ("src/app.py", "src/app.py"),
         ("what does ./src/app.py do", "src/app.py"),
+        ("import '../../src/app.ts'", "src/app.ts"),
         ("app.py", "app.py"),
         ("src\\app.py", "src/app.py"),
         ("src/app.py:10", "src/app.py"),

@@ -223,6 +223,35 @@ def test_docs_lose_half_as_much_where_a_value_or_a_list_is_asked_for(asked):
     assert Question.of(asked).penalties("CHANGELOG.md")["docs"] == -ASIDE_PENALTY
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "use shop::till::{Price, Total};",
+        "pub use crate::till::Price;",
+        "use Shop\\Till\\Price;",
+        "import { price } from './till'",
+        "import '../till.dart';",
+        "import com.shop.Till;",
+        "import qualified Shop.Till as Till",
+        "from shop.till import price",
+        '#include "till.h"',
+        "require 'shop/till'",
+        "autoload :Till, 'shop/till'",
+    ],
+)
+def test_an_import_is_no_message_that_files_with_the_same_import_hold(line):
+    assert not Question.of(line).message
+    assert not Question.of(line).pasted
+    assert Question.of(f"{line}\nprice is undefined").message
+
+
+@pytest.mark.parametrize(
+    "words", ["import of prices failed", "use of a closed till", "require a price", "from the till"]
+)
+def test_words_that_begin_like_an_import_may_be_a_message(words):
+    assert Question.of(words).message
+
+
 def test_words_about_a_default_are_no_message_that_a_comment_may_hold():
     assert not Question.of("default resolve timeout").message
     for message in ("Default till not found", "default till: no such file"):

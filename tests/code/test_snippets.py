@@ -80,7 +80,17 @@ def test_few_words_are_no_pasted_code(search):
     assert all("line" not in hit.explain.terms for hit in search("return total\n}"))
 
 
-def test_a_text_of_one_line_is_not_looked_for_by_its_lines():
+def test_a_pasted_signature_comes_before_what_it_names(search, project):
+    signature = "def background(self, bar_style: BarStyle) -> None:"
+    others = "".join(f"    def walk{number}(self):\n        pass\n" for number in range(9))
+    (project / "odd.py").write_text(f"class Odd:\n{others}    {signature}\n        pass\n")
+    (project / "bar_style.py").write_text(
+        "class BarStyle:\n    def background(self): pass\n    def bar_style(self): pass\n"
+    )
+    assert search(signature)[0].filename == "odd.py"
+
+
+def test_words_of_one_line_are_not_looked_for_by_their_line():
     assert not pasted_lines("return total\n")
     assert lines_held(pasted_lines("a = 1\n+b = 2"), "  a=1\nc\n- b = 2") == {"a=1", "b=2"}
 
