@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.machinery import PathFinder
@@ -66,6 +67,10 @@ class Lines:
     def size(self, start: int, stop: int) -> int:
         """Return the bytes of the rows, including line breaks."""
         return self._bytes_before[stop] - self._bytes_before[start] + stop - start
+
+    def row_at(self, byte: int) -> int:
+        """Return the row that holds the `byte`."""
+        return bisect_right(range(len(self.rows)), byte, key=lambda row: self.size(0, row)) - 1
 
     def text(self, start: int, stop: int) -> str:
         """Return the rows joined, without the last line break."""

@@ -38,13 +38,8 @@ def read_query(text: str, language: str) -> tree_sitter.Query:
     return tree_sitter.Query(grammar(language), f"{text}\n@{_HIT}")
 
 
-def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[Found]:
-    """Return all matches in order; of several over the same span the first.
-
-    `text` must come from `syntax.parse_with_text`. It is parsed again: predicates read the text of
-    nodes, which crashes on a tree that was parsed through a callback.
-    """
-    tree = tree_sitter.Parser(grammar(language)).parse(text)
+def find_by_query(query: tree_sitter.Query, tree: tree_sitter.Tree) -> list[Found]:
+    """Return all matches in order; of several over the same span the first."""
     found: list[Found] = []
     for _, captures in tree_sitter.QueryCursor(query).matches(tree.root_node):
         nodes = captures.get(_HIT) or [node for each in captures.values() for node in each]
@@ -131,7 +126,10 @@ class Finder:
             return None
         tree, as_parsed = parsed
         if isinstance(meaning, tree_sitter.Query):
-            return find_by_query(meaning, as_parsed, language)
+            # Predicates read the text of nodes, which crashes on a tree parsed through a callback.
+            if "#" in self._pattern:
+                tree = tree_sitter.Parser(grammar(language)).parse(as_parsed)
+            return find_by_query(meaning, tree)
         try:
             return find(meaning, text, tree)
         except TooManyWays:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
@@ -271,8 +269,6 @@ class _Places:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        lengths = (len(row) + 1 for row in lines.data.split(b"\n"))
-        self._starts = list(accumulate(lengths, initial=0))
         self._secrets: dict[tuple[int, int], list[Credential]] = {}  # by first and last line
 
     def capture(self, start: int, stop: int) -> Capture:
@@ -283,8 +279,8 @@ class _Places:
         return Capture(text, *first, *last)
 
     def place(self, byte: int) -> tuple[int, int]:
-        row = bisect_right(self._starts, byte) - 1
-        return row + 1, len(self._lines.data[self._starts[row] : byte].decode()) + 1
+        row = self._lines.row_at(byte)
+        return row + 1, len(self._lines.data[self._lines.size(0, row) : byte].decode()) + 1
 
     def _secrets_in(self, first: int, last: int, rows: str) -> list[Credential]:
         """Return the credentials in the lines `first` to `last`, `rows`: once for all on a line."""
