@@ -23,6 +23,7 @@ from memory_sidecar.core.errors import ModelError, NotFound
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import parse_time
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
@@ -101,8 +102,8 @@ class Promoter:
         made = made or self._make_summary(whole, document, fallback=briefs)
         summary = mask_document(made)
         suggested = [c for one, its in summed_up for c in candidates(one, its, with_brief=False)]
-        ids = [each.session_id for each in sessions]
-        judged = list(self._judge([*suggested, make_outcome(whole, summary, tag, ids)]))
+        outcome = make_outcome(whole, summary, tag, sessions)
+        judged = list(self._judge([*suggested, outcome]))
         return self._finish(whole, summary, judged, shared=shared, dry_run=dry_run)
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
@@ -219,6 +220,7 @@ class Promoter:
             source=f"agent:{self._agent.name}",
             evidence=candidate.evidence,
             project=project if is_project(project) else None,
+            said_at=parse_time(candidate.said_at),
         )
 
     def _store(self, candidate: Candidate, draft: Draft, target: Agent) -> Candidate:
@@ -291,10 +293,11 @@ def _find_known(
             near := memories_like(connection, store, vector, candidate.text, embed=embed)
         ):
             path, cosine = near[0].path, near[0].cosine
+            alike = replace(candidate, cosine=cosine, says=near[0].summary)
             known = (
-                replace(candidate, fate=Fate.NEAR, path=path, agent=agent, cosine=cosine)
+                replace(alike, fate=Fate.NEAR, path=path, agent=agent)
                 if cosine >= NEAR_DUPLICATE
-                else replace(candidate, resembles=path, cosine=cosine)
+                else replace(alike, resembles=path)
             )
         found.append(known)
     return found

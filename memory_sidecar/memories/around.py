@@ -187,7 +187,7 @@ def memories_like(
         if embed is not None and (statement := statement_of(said)) != said:
             said, cosine = statement, float(embed([statement])[0] @ vector)
         if cosine >= least and may_say_the_same(text, said):
-            found.append((-min(cosine, 1.0), path, summary))
+            found.append((-min(cosine, 1.0), path, title_of(summary, said)))
     return [
         NearDuplicate(path, summary, round(-less, 4), shared=False)
         for less, path, summary in sorted(found)

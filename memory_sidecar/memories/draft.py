@@ -52,6 +52,7 @@ class Draft(Changes):
 
     content: str
     category: str = ""
+    said_at: int | None = None  # epoch milliseconds, if not now: the `updated_at` of a new memory
 
     def __post_init__(self) -> None:
         Changes.__post_init__(self)

@@ -277,7 +277,7 @@ _EXPRESSIONS = {
     "strength": STRENGTH_SQL,
     "superseded": SUPERSEDED_SQL,
     "expired": EXPIRED_SQL,
-    "touched_at": "max(updated_at, used_at)",
+    "touched_at": "max(created_at, updated_at, used_at)",
 }
 """The SQL of the fields of `Memory` and `StoredMemory` that are not the column of their name."""
 

@@ -142,7 +142,7 @@ class StoredMemory:
     key: int  # of the row, until the database is made again
     directory: str  # the source that its file lies in
     file: str  # relative to that
-    touched_at: int  # epoch milliseconds of its last change or read
+    touched_at: int  # epoch milliseconds: when it was last stored, changed or read
     strength: float  # 0…1, see `strength`
 
 

@@ -139,7 +139,7 @@ class NearDuplicate:
     """A memory that says nearly the same."""
 
     path: str
-    summary: str
+    summary: Annotated[str, about("or how it begins")]
     cosine: float
     shared: Annotated[bool, about("one of the shared memories, where the agent has its own")]
 

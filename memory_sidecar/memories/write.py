@@ -210,9 +210,10 @@ def _create(
 
 def _new_meta(draft: Draft, now_ms: int) -> dict[str, object]:
     """Make the frontmatter of a new page, without empty values."""
-    stamp = iso_utc(now_ms)
+    said_at = now_ms if draft.said_at is None else draft.said_at
     empty = MemoryPage(content="", created_at=now_ms, updated_at=now_ms, source="")
-    meta: Meta = {"created_at": stamp, "updated_at": stamp, "source": UNKNOWN_SOURCE}
+    meta: Meta = {"created_at": iso_utc(now_ms), "updated_at": iso_utc(said_at)}
+    meta["source"] = UNKNOWN_SOURCE
     meta |= _meta_changes("", empty, draft)
     return {key: value for key, value in meta.items() if value}
 

@@ -69,13 +69,10 @@ def read_session(document: Mapping[str, Any]) -> Session:
         )
         for each in session.messages
     )
-    updated_at = session.updated_at
-    if updated_at == NO_MOMENT:
-        updated_at = max([began_at, *(each.created_at for each in messages)])
     return replace(
         session,
         session_id=check_session_id(session.session_id),
-        updated_at=updated_at,
+        updated_at=session.ended_at if session.updated_at == NO_MOMENT else session.updated_at,
         project_path=normalise_project_path(session.project_path),
         topics=tuple(
             dict.fromkeys(filter(None, (each.strip().lower() for each in session.topics)))

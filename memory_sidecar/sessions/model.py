@@ -140,6 +140,11 @@ class Session:
     code_snippets: tuple[Snippet, ...] = ()
 
     @property
+    def ended_at(self) -> Moment:
+        """When its last message was said; when it began, if no message has a time."""
+        return max([self.created_at, *(each.created_at for each in self.messages)])
+
+    @property
     def project(self) -> str:
         """The name of the project's folder."""
         return self.project_path.rpartition("/")[2]

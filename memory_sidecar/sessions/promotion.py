@@ -7,6 +7,9 @@ Every candidate names its session as evidence, and the session's subject, which 
 tells: "The old name stays as a deprecated alias". A user's note holds beyond its session, so it
 names no subject. A memory that was recalled in the session is not promoted again: the extract omits
 its words, and `agents.promotion` omits candidates that a memory says already.
+
+A memory counts as changed when its session ended: one of last month gives way to what was stored
+since, however late it is promoted.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from memory_sidecar.core.credentials import mask_credentials
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.words import count_words, is_word_character
 from memory_sidecar.sessions.documents import EVIDENCE_PREFIX
 from memory_sidecar.sessions.model import Session, Summary
@@ -51,12 +55,14 @@ class Candidate:
     text: str
     tags: tuple[str, ...]
     evidence: tuple[str, ...]
+    said_at: Annotated[Time, about("when its session ended: the `updated_at` of the memory")]
     fate: Fate = Fate.NEW
     agent: Annotated[str, about("whose memory says it, or empty")] = ""
     path: Annotated[str, about("of the memory that says it, or empty")] = ""
     cosine: Annotated[float | None, about("of the two")] = None
     repeats: Annotated[str, about("the text of the other candidate that it repeats, or empty")] = ""
     resembles: Annotated[str, about("the path of one that may say it in other words")] = ""
+    says: Annotated[str, about("how a memory begins that is near or resembles it, or empty")] = ""
     subject: Annotated[
         str, about("of the session, which the memory names in a line of its own; or empty")
     ] = ""
@@ -64,14 +70,20 @@ class Candidate:
     @property
     def likeness(self) -> str:
         """The memory that it resembles, in words that follow others; empty if there is none."""
-        return f", resembles {self.resembles} ({self.cosine:.2f})" if self.resembles else ""
+        if not self.resembles:
+            return ""
+        return f", resembles {self.resembles} ({self.cosine:.2f}){self._quoted}"
+
+    @property
+    def _quoted(self) -> str:
+        return f', which says "{self.says}"' if self.says else ""
 
     @property
     def outcome(self) -> str:
         """What becomes of it, and why, in words for readers."""
         match self.fate:
             case Fate.NEAR:
-                return f"nearly the same as {self.path}"
+                return f"nearly the same as {self.path}{self._quoted}"
             case Fate.KNOWN:
                 return f"the same as {self.path}"
             case Fate.REPEATED:
@@ -100,6 +112,7 @@ def candidates(
         ("outcome", summary.brief if with_brief else "", (*tags, *outcome)),
     ]
     evidence = (EVIDENCE_PREFIX + session.session_id,)
+    said_at = iso_utc(session.ended_at)
     subject = mask_credentials(session.subject(summary))
     found = []
     for category, text, its_tags in suggested:
@@ -108,23 +121,26 @@ def candidates(
             fate = Fate.NEW if count_words(line) >= MIN_WORDS else Fate.SHORT
             is_plain = category == "preference" or subject in line or _RECALLED.search(subject)
             about_it = "" if is_plain else subject
-            found.append(Candidate(category, line, its_tags, evidence, fate, subject=about_it))
+            found.append(
+                Candidate(category, line, its_tags, evidence, said_at, fate, subject=about_it)
+            )
     return tuple(found)
 
 
 def make_outcome(
-    session: Session, summary: Summary, tag: str, session_ids: Sequence[str]
+    merged: Session, summary: Summary, tag: str, sessions: Sequence[Session]
 ) -> Candidate:
-    """Suggest one outcome of several sessions, which were merged into `session` and `summary`.
+    """Suggest one outcome of `sessions`, which were merged into `merged` and `summary`.
 
-    Its evidence is the latest MAX_EVIDENCE of `session_ids`.
+    Its evidence is the latest MAX_EVIDENCE of them.
     """
     tags = [tag] if tag else []
-    tags += _tags(topic for topic in session.topics if topic != tag.lower())
+    tags += _tags(topic for topic in merged.topics if topic != tag.lower())
     tags += [f"outcome:{summary.outcome}"] if summary.outcome else []
-    evidence = [EVIDENCE_PREFIX + each for each in session_ids[-MAX_EVIDENCE:]]
+    evidence = [EVIDENCE_PREFIX + each.session_id for each in sessions[-MAX_EVIDENCE:]]
     text = summary.detailed or summary.brief
-    return Candidate("outcome", text, tuple(dict.fromkeys(tags)), tuple(evidence))
+    said_at = iso_utc(max(each.ended_at for each in sessions))
+    return Candidate("outcome", text, tuple(dict.fromkeys(tags)), tuple(evidence), said_at)
 
 
 def join_briefs(summaries: Sequence[Summary]) -> Summary:

@@ -120,7 +120,7 @@ def _around(services: Services, name: str, session: Session) -> dict[str, Any]:
     for a memory that was moved or archived since.
     """
     agent = services.agent(name)
-    ends = max([*(each.created_at for each in session.messages), session.created_at]) + AFTER_MS
+    ends = session.ended_at + AFTER_MS
     recalled: dict[str, int] = {}
     for path, at in reads_since(agent.paths.tree, agent.paths.access_log, session.created_at):
         if at <= ends:

@@ -94,6 +94,7 @@ def test_a_task_keeps_what_the_summaries_of_its_sessions_say(summarised):
     pitfall, *_, outcome = told["memories"]
     assert pitfall["evidence"] == ["session:first"]
     assert outcome["evidence"] == ["session:first", "session:second"]
+    assert (pitfall["said_at"][:10], outcome["said_at"][:10]) == ("2026-03-01", "2026-03-02")
     assert outcome["tags"] == ["task:T-14", "outcome:success"]
     again = run("session", "promote", "--tag", "task:T-14").json["memories"]
     assert {each["fate"] for each in again} == {"known"}

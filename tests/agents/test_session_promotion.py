@@ -18,6 +18,8 @@ from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.errors import NotFound, SummarizerFailed, UsageError
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import DAY_MS, iso_utc
+from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
@@ -124,6 +126,19 @@ def test_a_session_becomes_memories_once(taught, model):
     assert it.memories().keys() == memories.keys()
 
 
+def test_a_memory_is_as_old_as_its_session_but_not_unused_since(taught):
+    it = taught()
+    told = [{**each, "created_at": f"2026-01-20T1{n}:00:00Z"} for n, each in enumerate(TALK)]
+    old = SESSION | {"created_at": "2026-01-20T09:00:00Z", "messages": told}
+    it.sessions.save(old)
+    ended_at = "2026-01-20T11:00:00.000Z"
+    assert {each.said_at for each in it.promoter.promote("a").memories} == {ended_at}
+    times = {(each.created_at, each.updated_at) for each in it.memories().values()}
+    assert times == {(iso_utc(NOW), ended_at)}
+    rule = PruneRule(unused_since=NOW - 30 * DAY_MS)
+    assert Memories(it.agent, it.notices).prune(rule, dry_run=True).memories == ()
+
+
 def test_what_is_nearly_known_is_named_and_left_alone(taught):
     it = taught()
     it.sessions.save(SESSION)
@@ -137,6 +152,8 @@ def test_what_is_nearly_known_is_named_and_left_alone(taught):
         "pattern/use-one-lock-around-the-token-refresh.md",
     )
     assert near.cosine == pytest.approx(1, abs=0.01)
+    assert near.says == "Use one lock around the token refresh"
+    assert near.outcome.endswith('.md, which says "Use one lock around the token refresh"')
     assert outcome.fate is Fate.STORED
 
 

@@ -508,6 +508,7 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     third = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
     assert [near.path for near in third.near_duplicates] == [first]
     assert third.near_duplicates[0].cosine == pytest.approx(0.95, abs=0.02)
+    assert third.near_duplicates[0].summary.startswith("one two three")
     knowledge.memories().remove(first)
     knowledge.memories().remove(third.path)
     again = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
