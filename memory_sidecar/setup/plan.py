@@ -298,7 +298,7 @@ def _write(path: Path, file: _PlannedFile) -> bool:
     """Write what was planned for `path`; return False, and leave it, if it was changed since."""
     tree, before = Tree(path.parent), None if file.before is None else file.before.encode()
     with named_errors(path):
-        if file.before is not None and not path.stat().st_mode & 0o222:
+        if (status := tree.status(path.name)) and not status.st_mode & 0o222:
             # A rename replaces such a file all the same.
             raise StoreReadOnly(f"{path} is read-only", hint="make it writable")
         sweep(tree, path.parent, is_sole_writer=True, pattern="")

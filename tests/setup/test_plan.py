@@ -258,6 +258,21 @@ def test_settings_that_the_user_made_read_only_stay_as_they_are(home):
     assert settings(home) == before
 
 
+def test_settings_that_are_deleted_meanwhile_fail_alone(home, monkeypatch):
+    path = home / ".claude.json"
+
+    def write_when_it_is_gone(*noted):
+        path.unlink(missing_ok=True)
+        write(*noted)
+
+    write = notes.write_pieces
+    monkeypatch.setattr(plan_module, "write_pieces", write_when_it_is_gone)
+    steps = set_up(home).steps
+    failed = [(step.path, step.reason) for step in steps if step.outcome is StepOutcome.FAILED]
+    assert failed == [(str(path), plan_module.CHANGED)]
+    assert StepOutcome.ADDED in {each.outcome for each in steps}
+
+
 def test_settings_that_refuse_to_be_written_fail_alone(home, monkeypatch):
     before = settings(home)
     write = replace_unchanged
