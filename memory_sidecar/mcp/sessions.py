@@ -20,6 +20,7 @@ from memory_sidecar.mcp.pages import NextCursor, cursor_after, further, offset_o
 from memory_sidecar.mcp.quoting import DATA, in_tag, quote, quote_line
 from memory_sidecar.mcp.tool import Answer, StoredAnswer
 from memory_sidecar.sessions.documents import parse_session_address, read_session
+from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -94,7 +95,9 @@ class SessionSaved(Answer):
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
     """Save this session: its summary, its messages, or both."""
     document = without(asked.model_dump(exclude={"allow_secrets"}), None, "", [], {})
-    document.setdefault("project_path", caller.folders[0].as_posix())
+    files = SessionFiles.of_agent(caller.services.agent(caller.agent).paths)
+    if files.find(asked.session_id) is None:  # a known session keeps its project
+        document.setdefault("project_path", caller.folders[0].as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
     return build_from(SessionSaved, saved, messages=saved.message_count)
 

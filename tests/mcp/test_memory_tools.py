@@ -164,6 +164,15 @@ def test_an_object_may_come_as_text_in_json(newcomer):
     )
 
 
+def test_a_session_that_is_saved_again_elsewhere_keeps_its_project(newcomer):
+    said = {"session_id": "s", "messages": [{"role": "user", "content": "Zebras graze."}]}
+    given(newcomer, "save_session", **said, project_path="/zoo")
+    given(newcomer, "save_session", session_id="s", summary="Zebras were fed")
+    read = given(newcomer, "get_session", session_id="s")
+    assert (read["project_path"], len(read["messages"])) == ("/zoo", 1)
+    assert read["summary"]["brief"] == "Zebras were fed"
+
+
 def test_a_session_is_saved_in_the_forms_that_models_write(newcomer):
     text = "We use signed tokens, and why"
     blocks = [
