@@ -147,7 +147,7 @@ class Question:
             if len(sources) == 1:
                 named = cut_out(_ACTOR, without_project(asked, *sources))
             about = without_framing(named)
-        is_import = bool(_IS_IMPORT.match(asked))
+        is_import = bool(_IS_IMPORT.match(asked.rstrip()))
         subject, languages = _LANGUAGE.subn("", about)
         left_out = STOPWORDS.union(*map(matchable_words, sources if asks_for_guide else ()))
         matchable = matchable_words(about)

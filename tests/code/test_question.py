@@ -237,6 +237,7 @@ def test_docs_lose_half_as_much_where_a_value_or_a_list_is_asked_for(asked):
         '#include "till.h"',
         "require 'shop/till'",
         "autoload :Till, 'shop/till'",
+        "from shop.till import price\n",
     ],
 )
 def test_an_import_is_no_message_that_files_with_the_same_import_hold(line):
