@@ -20,10 +20,12 @@ from memory_sidecar.chunking.syntax import has_query, load_query, text_of
 # Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
 _MODULE = re.compile(r"(?<![^/\\:])([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
+STAR = "*"  # the name that an import of all names is recorded under
 _QUERIES = "aliases"  # their folder
 _WITH_MODULES = frozenset({"javascript", "typescript", "tsx"})
 _MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
-    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
+    rb'\bas\b|\b(?:require|import)\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]',
+    re.MULTILINE,
 )
 _PATHS_OF_MODULES = frozenset(
     {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
@@ -32,6 +34,7 @@ _IMPORTER = re.compile(
     rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
 )
 _GLOBAL_USING = re.compile(rb"\bglobal\s+using\s[^;]*\Z")
+_EXPORTED_WHOLE = re.compile(rb"(?:\bexports\s*=|[.]{3})\s*require\s*\(\s*[\"'`]\Z")
 _PLAIN_PATH = re.compile(r"\S{1,200}")
 _MAX_MEANING = 200  # bytes, which are stored for each use of an alias
 
@@ -91,6 +94,23 @@ def file_paths(
         for node in arguments
         if _IMPORTER.search(data[max(0, node.start_byte - 24) : node.start_byte])
     ]
+
+
+def required_names(
+    captures: Mapping[str, list[tree_sitter.Node]], paths: Iterable[tree_sitter.Node]
+) -> dict[tree_sitter.Node, tree_sitter.Node]:
+    """Return the `@required` names, and of each its module, which is one of `paths`."""
+    required = zip(captures.get("required", ()), captures.get("from", ()), strict=False)
+    known = {*paths}
+    return {name: path for name, path in required if path in known}
+
+
+def is_exported_whole(path: tree_sitter.Node, data: bytes) -> bool:
+    """Whether a module of JavaScript exports all that the one at `path` does.
+
+    As in `module.exports = require("./cart")`, or `{ ...require("./cart") }`.
+    """
+    return bool(_EXPORTED_WHOLE.search(data, max(0, path.start_byte - 40), path.start_byte))
 
 
 def modules_of_imports(

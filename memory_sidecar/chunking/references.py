@@ -2,11 +2,12 @@
 
 Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@made` a class of Ruby before a dot,
-`@path` a string that names a file, `@argument` one that may (after `require(`). `@key` is a field,
-used as an attribute of the type of the `@literal` around it. `@chained` calls another constructor,
-`@tokens` is the value of a macro, and the `@implementer` implements the `@trait`. No references are
-a `@bound` variable, one that is `@assigned` but not defined by the file, a `@never`, such as the
-name of a definition, and a `@skip` that is captured otherwise at most as `@other`.
+`@path` a string that names a file, `@argument` one that may (after `require(`); `@required` is
+bound to the module at the path `@from`, or is a member of it. `@key` is a field, used as an
+attribute of the type of the `@literal` around it. `@chained` calls another constructor, `@tokens`
+is the value of a macro, and the `@implementer` implements the `@trait`. No references are a
+`@bound` variable, one that is `@assigned` but not defined by the file, a `@never`, such as the name
+of a definition, and a `@skip` that is captured otherwise at most as `@other`.
 
 A name that the file binds as a variable is one in the whole file, without scopes. But if the file
 also defines or imports that name, it is a variable only in the definitions that bind it.
@@ -26,13 +27,16 @@ from typing import Literal, NamedTuple
 import tree_sitter
 
 from memory_sidecar.chunking.aliases import (
+    STAR,
     AliasMeaning,
     file_paths,
     find_aliases,
     is_capital,
+    is_exported_whole,
     last_part,
     meaning_of_alias,
     modules_of_imports,
+    required_names,
 )
 from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.implied import implied_names
@@ -47,7 +51,7 @@ from memory_sidecar.chunking.receivers import (
     is_behind_super,
     receiver_in,
 )
-from memory_sidecar.chunking.syntax import bare_byte, has_query, load_query
+from memory_sidecar.chunking.syntax import bare_byte, has_query, load_query, text_of
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -95,7 +99,6 @@ _TYPE_ARGUMENTS = re.compile(rb"(?:::)?<.*>\Z|(?<=\w)\[[^\[\]]*\]\Z", re.DOTALL)
 _MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
 _span = attrgetter("start_byte", "end_byte")
 _NEW = re.compile(rb"(?:&?[.]|::)new\b")
-_REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 
 
 class Reference(NamedTuple):  # made in a third of the time that a frozen dataclass takes
@@ -124,7 +127,9 @@ def find_references(
     """
     captures = _captures(root, data, language)
     aliases = find_aliases(root, data, language)
-    imported = [*(each.name for each in aliases.values()), *file_paths(captures, data)]
+    paths = file_paths(captures, data)
+    required = required_names(captures, paths)
+    imported = [*(each.name for each in aliases.values()), *paths, *required]
     captures["import"] = captures.get("import", []) + imported
     captures["bound"] = captures.get("bound", []) + _assigned_elsewhere(captures, data, defined)
     found, bound = _identifiers(captures, data, defined)
@@ -141,6 +146,7 @@ def find_references(
     }
     imports = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
     modules = modules_of_imports(captures["import"], aliases, data, language)
+    modules |= {node.start_byte: text_of(data, path) for node, path in required.items()}
     implementing = zip(captures.get("implementer", ()), captures.get("trait", ()), strict=False)
     modules |= {
         each.start_byte: decode_name(data[slice(*of.byte_range)]) for each, of in implementing
@@ -148,11 +154,17 @@ def find_references(
     spans = _variable_spans(bound, imports | own, defined)
     variables: _Variables = {"other": spans}
     if language in _CALLS_VARIABLES:
-        loaded = {n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n))}
-        variables = _called_variables(spans, loaded, {*imports.values(), *own.values()})
-    finder = _ReferenceFinder(data, language, variables, meanings, types, modules)
+        variables = _called_variables(spans, {*imports.values(), *own.values()})
+    loaded = {text_of(data, each.alias).encode() for each in aliases.values() if each.is_of_module}
+    loaded -= {*own.values()}
+    finder = _ReferenceFinder(data, language, variables, meanings, types, modules, loaded)
     implied = (Reference(*each) for each in implied_names(captures, data, spelled))
-    return sorted([*finder.references(found), *implied], key=attrgetter("row"))
+    all_of = (
+        Reference(STAR, node.start_point.row, "import", module=text_of(data, node))
+        for node in paths
+        if is_exported_whole(node, data)
+    )
+    return sorted([*finder.references(found), *implied, *all_of], key=attrgetter("row"))
 
 
 def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
@@ -249,17 +261,14 @@ def _variable_spans(
 
 
 def _called_variables(
-    spans: Mapping[bytes, Sequence[Span]], loaded: Collection[bytes], known: Collection[bytes]
+    spans: Mapping[bytes, Sequence[Span]], known: Collection[bytes]
 ) -> _Variables:
     """Return where names are variables in a language whose variables may be called.
 
-    `loaded` are bound to what `require` returns; `known` is what the file defines or imports.
+    `known` is what the file defines or imports.
     """
-    elsewhere = {*known, *loaded}
-    return {
-        "call": {n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in elsewhere},
-        "other": {n: at for n, at in spans.items() if n not in loaded or not n[:1].isupper()},
-    }
+    called = {n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in known}
+    return {"call": called, "other": spans}
 
 
 def _definition_around(byte: int, defined: Mapping[int, Span], *, but: Span | None = None) -> Span:
@@ -278,6 +287,7 @@ class _ReferenceFinder:
     meanings: Mapping[bytes, AliasMeaning]
     types: Mapping[int, tuple[int, str]]  # of the literal around each key
     modules: Mapping[int, str]
+    loaded: Collection[bytes]  # what modules are imported as
 
     @cached_property
     def _dots(self) -> Dots:
@@ -307,6 +317,8 @@ class _ReferenceFinder:
                 text, receiver = alias.name, alias.module
             elif not is_member and self._is_variable(name, how, start):
                 continue
+            elif not is_member and name in self.loaded and data[stop : stop + 1] in b"?.":
+                continue  # a module, whose member is the use
             else:
                 text = texts.get(name) or texts.setdefault(name, decode_name(name))
                 receiver = self._receiver(at, before) if is_member else ""

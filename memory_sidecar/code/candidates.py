@@ -172,14 +172,14 @@ class CandidateFinder:
         """Return those candidates of `key` that the file's imports lead to; if none, all.
 
         Behind a receiver, only the receiver's own members and what is in no class must be imported
-        with it. For a bare name that the file does not import, tops of other modules are left out.
+        with it. A bare name means no top of a module that it is surely not imported from.
         """
         found_all = self._candidates[key]
         subject = place.receiver or name
         modules = (
             frozenset({place.module} - {""})
-            if place.how == "import"
-            else self._modules.modules_of(subject, at)
+            if place.module or place.how == "import"
+            else self._modules.modules_of(subject, at, taken=at.id not in found_all.files)
         )
         narrow = (*key, modules, at.id, subject)
         if not modules and (place.receiver or place.how == "import"):
@@ -188,19 +188,19 @@ class CandidateFinder:
             return self._candidates[narrow]
         if modules:
             found = found_all.by_name.definitions
-            tops = frozenset(each.key for each in found_all.tops)
-            meant = [d for d in found if not place.receiver or d.owner == subject or d.key in tops]
+            tops = frozenset(each.key for each in found_all.tops if place.receiver)
+            owner = place.receiver or "exports"
+            meant = [d for d in found if not d.scope or d.owner == owner or d.key in tops]
             files = {each.at.id for each in meant}
-            names = {subject, name}
-            reached: set[int] = set()
-            for module in modules:
-                reached |= self._modules.reached(names, at, module, files)
-            followed = tuple(each for each in meant if each.at.id in reached)
-            if followed:
-                others = (each for each in meant if each.at.id not in {at.id, *reached})
-                away = {each.key for each in others}
+            reached = self._modules.reached({subject, name}, at, modules, files)
+            followed = tuple(each for each in meant if each.at.id in (reached or ()))
+            if reached:
+                others = meant if place.receiver else found
+                away = {each.key for each in others if each.at.id not in {at.id, *reached}}
                 kept = self._sorted_out(tuple(each for each in found if each.key not in away))
                 found_all = replace(kept, followed=followed)
+            elif reached is not None and not place.receiver:
+                found_all = self._sorted_out(tuple(d for d in found if d.at.id == at.id))
         else:
             seen = (each for each in found_all.tops if self._modules.sees(at, each))
             found_all = replace(found_all, tops=tuple(seen))

@@ -11,11 +11,11 @@ from collections.abc import Collection
 from posixpath import commonprefix, join, normpath
 from typing import Any
 
+from memory_sidecar.chunking.aliases import STAR
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile
 
-STAR = "*"  # the name that an import of all names is recorded under
 MAX_FILES = 50  # that the imports of one name lead through
 _EXTENSIONS = tuple(".ts .tsx .js .jsx .mjs .cjs .mts .cts .d.ts".split())
 _EXTENSION = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
@@ -29,14 +29,14 @@ class ModuleFinder:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._files: dict[tuple[str, str, bool], list[NamedFile]] = {}
-        self._modules: dict[tuple[int, str], frozenset[str]] = {}
+        self._modules: dict[tuple[int, str, bool], frozenset[str]] = {}
         self._are_modules: dict[int, bool] = {}
 
     def sees(self, at: NamedFile, defined: Defined) -> bool:
         """Whether a file may mean a top of another one by a bare name that it does not import.
 
         That file may be a script, whose tops are global, or be required under the name:
-        `const Cart = require("./cart")`.
+        `({ Cart } = require("./cart"))`.
         """
         is_required = _letters(defined.name) in map(_letters, defined.at.modules)
         return (
@@ -71,28 +71,41 @@ class ModuleFinder:
         lines = (self._graph.code_at(at, each.line) for each in places)
         return bool(places) and all(at.scoping.is_of_file(name, line) for line in lines)
 
-    def modules_of(self, name: str, at: NamedFile) -> frozenset[str]:
-        """Return the modules from which a file imports `name`, or that it imports as `name`."""
-        key = at.id, name
+    def modules_of(self, name: str, at: NamedFile, *, taken: bool = True) -> frozenset[str]:
+        """Return the modules from which a file imports `name`, or that it imports as `name`.
+
+        With `taken`, also those from which it takes that, as `require("./cart").name`.
+        """
+        key = at.id, name, taken
         if key not in self._modules:
             places = self._graph.imports_in(at, name)
-            self._modules[key] = frozenset(each.module for each in places if each.module)
+            self._modules[key] = frozenset(
+                each.module for each in places if each.module and (taken or not each.receiver)
+            )
         return self._modules[key]
 
     def reached(
-        self, names: Collection[str], at: NamedFile, module: str, defining: Collection[int]
-    ) -> set[int]:
-        """Return those of the files `defining` that an import from `module` leads to.
+        self,
+        names: Collection[str],
+        at: NamedFile,
+        modules: Collection[str],
+        defining: Collection[int],
+    ) -> set[int] | None:
+        """Return those of the files `defining` that imports from `modules` lead to.
 
-        It leads on through files that import one of `names`, or else re-export all of others.
+        They lead on through files that import one of `names`, or else re-export all of others.
+        `None` if none is found, but may be: behind too many files, or one that is not known.
         """
         found: set[int] = set()
         seen = {at.id}
-        left = [(at, module)]
+        is_whole = True
+        left = [(at, each) for each in sorted(modules)]
         for around, named in left:  # grows while it is iterated
-            for file in self._named(around, named):
+            files = self._named(around, named)
+            is_whole = is_whole and named.startswith(".") and bool(files)
+            for file in files:
                 if len(seen) > MAX_FILES:
-                    return found
+                    return found or None
                 if file.id in seen:
                     continue
                 seen.add(file.id)
@@ -102,7 +115,7 @@ class ModuleFinder:
                 onward = {each for name in names for each in self.modules_of(name, file)}
                 further = sorted(onward or self.modules_of(STAR, file))  # the same in every run
                 left += [(file, each) for each in further]
-        return found
+        return found if found or is_whole else None
 
     def _named(self, at: NamedFile, module: str) -> list[NamedFile]:
         """Return the files that `module` may mean in a file: those nearest to it, by path."""

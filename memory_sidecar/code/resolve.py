@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, partial
 
+from memory_sidecar.chunking.aliases import STAR
 from memory_sidecar.code.candidates import (
     CandidateFinder,
     Meaning,
@@ -28,7 +29,6 @@ from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import is_known, member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
-from memory_sidecar.code.modules import STAR
 from memory_sidecar.code.namespaces import opens
 from memory_sidecar.code.results import Confidence
 

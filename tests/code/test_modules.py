@@ -174,3 +174,64 @@ def test_an_import_of_a_file_is_no_use_of_what_is_called_like_it(
 
 def test_an_import_of_a_file_still_leads_to_it(told_of_namesakes):
     assert "use.ts:1" in {each.partition(" ")[0] for each in told_of_namesakes("impact", "load.ts")}
+
+
+OF_COMMONJS = {
+    "tax-rates.js": "class TaxRates {\n  add() {}\n}\nmodule.exports = TaxRates\n",
+    "utils.js": "exports.clean = function () {}\n",
+    "whole.js": "module.exports = require('./utils')\n",
+    "spread.js": "module.exports = { ...require('./utils'), take() {} }\n",
+    "one.js": "exports.clean = require('./utils').clean\n",
+    "box.mjs": "export class Box {}\n\nexport function save() {}\n",
+}
+COMMONJS = {
+    **{f"{folder}/{path}": text for folder in ("lib", "old") for path, text in OF_COMMONJS.items()},
+    "use.js": (
+        "const TaxRates = require('./lib/tax-rates')\n\nnew TaxRates()\nTaxRates.add()\n"
+        "require('./lib/utils').clean()\nrequire('./lib/whole').clean()\n"
+        "const s = require('./lib/spread')\ns.clean()\ns.take()\n"
+        "const { clean } = require('./lib/one')\nclean()\n"
+        "const Other = require('./old/tax-rates'), utils = require('./old/utils')\n"
+        "run(utils, (Box) => new Box())\n"
+    ),
+    "use.mjs": (
+        "const m = await import('./lib/box.mjs')\nm.save()\n"
+        "const { Box } = await import('./lib/box.mjs')\nnew Box();\n"
+        "(await import('./lib/box.mjs')).save()\n"
+    ),
+    "class.js": "class Till {\n  open() {}\n}\nmodule.exports = { Till }\n",
+    "open.js": "const { open } = require('./class')\n\nopen()\n",
+    "bundle.js": "function clean() {}\n\ndefine('clean', require('./lib/utils').clean)\nclean()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("definition", "uses"),
+    [
+        ("lib/tax-rates.js:1", ["lib/tax-rates.js:4", "use.js:1", "use.js:3", "use.js:4"]),
+        ("lib/tax-rates.js:2", ["use.js:4"]),
+        (
+            "lib/utils.js:1",
+            ["bundle.js:3", "lib/one.js:1"] + [f"use.js:{line}" for line in (5, 6, 8, 10, 11)],
+        ),
+        ("lib/spread.js:1", ["use.js:9"]),
+        ("lib/box.mjs:1", ["use.mjs:3", "use.mjs:4"]),
+        ("lib/box.mjs:3", ["use.mjs:2", "use.mjs:5"]),
+        ("class.js:2", []),
+        ("bundle.js:1", ["bundle.js:4"]),
+        ("old/utils.js:1", ["old/one.js:1"]),
+    ],
+)
+def test_what_is_required_or_imported_later_leads_to_its_definition(
+    told_of_commonjs, definition, uses
+):
+    told = told_of_commonjs("refs", definition)
+    exact = [each.removesuffix(" exact") for each in told if each.endswith(" exact")]
+    assert sorted(exact) == sorted(uses)
+
+
+@pytest.fixture(scope="module")
+def told_of_commonjs(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("commonjs")
+    write_tree(root, COMMONJS)
+    return told_in(root)
