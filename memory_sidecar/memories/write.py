@@ -210,7 +210,7 @@ def _create(
 
 def _new_meta(draft: Draft, now_ms: int) -> dict[str, object]:
     """Make the frontmatter of a new page, without empty values."""
-    said_at = now_ms if draft.said_at is None else draft.said_at
+    said_at = now_ms if draft.said_at is None else min(draft.said_at, now_ms)
     empty = MemoryPage(content="", created_at=now_ms, updated_at=now_ms, source="")
     meta: Meta = {"created_at": iso_utc(now_ms), "updated_at": iso_utc(said_at)}
     meta["source"] = UNKNOWN_SOURCE

@@ -141,8 +141,12 @@ class Session:
 
     @property
     def ended_at(self) -> Moment:
-        """When its last message was said; when it began, if no message has a time."""
-        return max([self.created_at, *(each.created_at for each in self.messages)])
+        """When its last message was said; when it began, if no message has a time.
+
+        Without messages, when its summary was saved last.
+        """
+        said = [each.created_at for each in self.messages] or [self.updated_at]
+        return max([self.created_at, *said])
 
     @property
     def project(self) -> str:

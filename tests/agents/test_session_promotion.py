@@ -139,6 +139,18 @@ def test_a_memory_is_as_old_as_its_session_but_not_unused_since(taught):
     assert Memories(it.agent, it.notices).prune(rule, dry_run=True).memories == ()
 
 
+@pytest.mark.parametrize("year", [2026, 2046], ids=["a later summary", "a clock that is ahead"])
+def test_a_memory_of_a_summary_is_as_old_as_that_and_of_no_later_day(taught, year):
+    it = taught()
+    it.sessions.save({"session_id": "a", "created_at": "2026-01-20", "summary": {"brief": "Begun"}})
+    brief = "The till counts cents and never floats"
+    it.sessions.save(
+        {"session_id": "a", "created_at": f"{year}-01-20", "summary": {"brief": brief}}
+    )
+    it.promoter.promote("a")
+    assert {each.updated_at for each in it.memories().values()} == {iso_utc(NOW)}
+
+
 def test_what_is_nearly_known_is_named_and_left_alone(taught):
     it = taught()
     it.sessions.save(SESSION)
