@@ -18,11 +18,13 @@ MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have; a path is one word
+MIN_WORDS_QUOTED = 5  # of a message that is found though words of it are left out
 MAX_READINGS = 8  # readings without a prefix, of all lines together
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
 # A group for each quote would take a third longer.
 _STRING = re.compile(r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|`[^`]*`")
+_LETTERS = re.compile(r"\w+")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 # Part of a path, an address, a time or a qualified name, which no template holds.
 _VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
@@ -51,6 +53,19 @@ def readings(text: str) -> list[str]:
     after = [line[at.end() :] for line in lines for at in _PREFIX_END.finditer(line)]
     after = [each for each in after if not QUESTION_WORD.match(each)]
     return [text, *sorted(after, key=len, reverse=True)[:MAX_READINGS]]
+
+
+def quoted_in(text: str, code: Mapping[int, str]) -> list[int]:
+    """Return the keys of what of `code` the message `text` quotes, words left out; none of many.
+
+    All words of `text` stand there in order, at most one other between two of them.
+    """
+    words = _LETTERS.findall(text)
+    if not MIN_WORDS_QUOTED <= len(words) <= MAX_MESSAGE_WORDS:
+        return []
+    loosely = re.compile(r"\W{1,20}(?:\w+\W{1,20})?".join(words), re.IGNORECASE)
+    found = [chunk_id for chunk_id, each in code.items() if loosely.search(each)]
+    return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
 
 def without_values(text: str) -> str:

@@ -28,6 +28,7 @@ from memory_sidecar.code.messages import (
     best_makers,
     lines_to_make,
     message_phrase,
+    quoted_in,
     readings,
     without_values,
     words_made,
@@ -57,6 +58,7 @@ ENTRY_PAGES = tuple(
 # are often values, which no template holds, so many more rows are looked at than for BM25.
 MESSAGE_DEPTH = 100
 MARKED_DEPTH = 300  # where a prefix or a value shows that it is a message; 3 ms more
+QUOTED_DEPTH = 20  # of these are searched for the message with words left out
 MAX_REPEATS = 120  # of a message: each translation of a program may hold it
 MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MAX_DEFINING = 10  # chunks that define a name in a sentence and lead
@@ -239,7 +241,7 @@ def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
 
 
 def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows) -> list[int]:
-    """Return the ids of the chunks that hold or make the message which `question` is.
+    """Return the ids of the chunks that hold, nearly hold or make the message of `question`.
 
     Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
     aside counts only if it holds the message letter by letter, and not for a message of few words.
@@ -262,12 +264,16 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
     said = without_values(question.message)
     asked = keywords if said == question.message else rows.keywords(said)
     depth = MARKED_DEPTH if asked is not keywords or len(read) > 1 else MESSAGE_DEPTH
-    likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ)).best(depth)
-    makers = rows.texts_of(likely.tolist())
+    likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ))
+    makers = rows.texts_of(likely.best(depth).tolist())
+    in_sources = _in_sources(makers, question)
+    likeliest = {*likely.best(QUOTED_DEPTH).tolist()}
+    code = {each.chunk_id: each.code for each in in_sources if each.chunk_id in likeliest}
+    if found := quoted_in(question.message, code):
+        return found
     made = {each.chunk_id: words_made(lines, each.code) for each in makers}
-    sources = {each.chunk_id for each in _in_sources(makers, question)}
-    in_sources = {each: words for each, words in made.items() if each in sources}
-    return best_makers(in_sources) or in_asides or best_makers(made)
+    made_in_sources = {each.chunk_id: made[each.chunk_id] for each in in_sources}
+    return best_makers(made_in_sources) or in_asides or best_makers(made)
 
 
 def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:

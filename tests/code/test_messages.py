@@ -55,6 +55,16 @@ def test_what_a_program_puts_before_a_message_is_no_part_of_it(search, project, 
     assert all("exact_text" not in hit.explain.boosts for hit in others)
 
 
+def test_a_comment_comes_first_though_a_word_is_left_out_of_it(search, project):
+    said = "# The queue of the old retries\n# must never be full: wait"
+    (project / "odd.py").write_text(f"{'x = 1; ' * 99}\n{said}\nput()\n")
+    (project / "queue.py").write_text("class Retries:\n    def queue(old): return full, never\n")
+    best = search("queue of the retries must never full")[0]
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
+    for other in ("queue of retries must never full", "never full: the queue of the retries must"):
+        assert all("exact_text" not in hit.explain.boosts for hit in search(other))
+
+
 def test_a_question_after_a_prefix_is_no_message():
     assert readings("shop: how is the queue filled") == ["shop: how is the queue filled"]
     assert readings("shop: Full: no place left")[1:] == ["Full: no place left", "no place left"]
