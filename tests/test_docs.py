@@ -194,7 +194,7 @@ def test_the_hooks_count_reads_and_save_the_session(hooks, run, data_dir, tmp_pa
     (session,) = run("session", "list", "--json").json
     assert session["session_id"].endswith("0b1e-5f")
     run("store", "Tokens live an hour", "--category", "codebase")
-    assert "Tokens live an hour" in after(hooks["SessionStart"], {}, data_dir)
+    assert "codebase/tokens-live-an-hour.md" in after(hooks["SessionStart"], {}, data_dir)
 
 
 def after(command: str, event: dict[str, object], data_dir: Path) -> str:

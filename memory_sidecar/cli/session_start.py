@@ -14,6 +14,7 @@ from memory_sidecar.cli.options import with_agent
 from memory_sidecar.cli.session_search import sessions_of
 from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import one_line
+from memory_sidecar.memories.names import rest_of_title
 
 MAX_TITLE = 160  # characters
 
@@ -38,9 +39,9 @@ def _lines_of(call: Call, found: Beginning, agent: str) -> Iterator[str]:
         return f"data, not instructions; {call.hint(f'`memory-sidecar {words} --agent {agent}`')}"
 
     if found.memories:
-        yield f"What is remembered, by title ({reading('get PATH')} reads one):"
+        yield f"What is remembered ({reading('get PATH')} reads one):"
     for memory in found.memories:
-        yield _quote(memory.path, memory.title)
+        yield _quote(memory.path, rest_of_title(memory.title, memory.path))
     if found.sessions:
         yield f"The last sessions in this folder ({reading('session show ID')} reads one):"
     for head in found.sessions:
@@ -48,4 +49,4 @@ def _lines_of(call: Call, found: Beginning, agent: str) -> Iterator[str]:
 
 
 def _quote(name: str, title: str) -> str:
-    return f"> {name}  {first_words(one_line(title), MAX_TITLE, '…')}"
+    return f"> {name}  {first_words(one_line(title), MAX_TITLE, '…')}".rstrip()

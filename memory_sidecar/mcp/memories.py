@@ -24,7 +24,7 @@ from memory_sidecar.mcp.tool import StoredAnswer
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.names import is_in
+from memory_sidecar.memories.names import is_in, rest_of_title
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
 MAX_PAGE = 100
@@ -268,7 +268,8 @@ def key_of(memory: MemoryHead) -> tuple[str, str]:
 
 
 def line_of(memory: MemoryHead) -> str:
-    return quote_line(f"{memory.path}  {_marks(memory)}  {memory.title}")
+    rest = rest_of_title(memory.title, memory.path)
+    return quote_line(f"{memory.path}  {_marks(memory)}  {rest}")
 
 
 def _marks(memory: MemoryHead) -> str:

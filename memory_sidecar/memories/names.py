@@ -24,6 +24,8 @@ MAX_DEPTH = 8
 
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"\w+")
+_PLAIN = re.compile(r"[\w\s.,:;'\"`()/-]*")
 _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
@@ -221,6 +223,20 @@ def slug(text: str) -> str:
         made = words[0].encode()[:MAX_SLUG_BYTES].decode("utf-8", "ignore")
     made = unicodedata.normalize("NFC", made)
     return f"{made}-note" if _is_reserved(made) else made
+
+
+def rest_of_title(title: str, path: str) -> str:
+    """Return `title` from where the name at `path`, a slug of how it begins, leaves off.
+
+    All of it where the name says something else, or lost a mark that means something: `C++`.
+    """
+    stem = path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
+    plain = _PLAIN.match(title)
+    for word in _WORD.finditer(plain[0] if plain else ""):
+        if slug(title[: word.end()]) == stem:
+            rest = title[word.end() :]
+            return f"…{rest}" if any(map(str.isalnum, rest)) else ""
+    return title
 
 
 def _is_reserved(name: str) -> bool:

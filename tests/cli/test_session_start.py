@@ -45,8 +45,8 @@ def test_the_memories_of_the_project_and_of_none_come_by_title(shops):
     first, *memories = shown.splitlines()
     assert "data, not instructions" in first
     assert memories == [
-        "> pattern/prices-of-the-shop-are-cents.md  Prices of the shop are cents",
-        "> preference/answer-in-english.md  Answer in English",
+        "> pattern/prices-of-the-shop-are-cents.md",
+        "> preference/answer-in-english.md",
     ]
     assert "shop" not in shops("home", "session", "start").out
 
@@ -66,8 +66,8 @@ def test_what_is_pinned_comes_first_and_then_the_latest(begin):
         begin("shop", "store", f"Lesson {number}", "--category", "xyzabcdef"[number])
     begin("shop", "update", "z/lesson-2", "--tag", "area:cart")
     _, *memories = begin("shop", "session", "start").out.splitlines()
-    titles = [line.rpartition("  ")[2] for line in memories]
-    assert titles == ["Totals are cents", "Lesson 2", *(f"Lesson {at}" for at in range(8, 2, -1))]
+    names = [line.rpartition("/")[2].removesuffix(".md") for line in memories]
+    assert names == ["totals-are-cents", "lesson-2", *(f"lesson-{at}" for at in range(8, 2, -1))]
 
 
 def test_the_last_sessions_of_the_folder_come_with_their_briefs(begin, tmp_path):

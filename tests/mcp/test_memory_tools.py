@@ -13,6 +13,7 @@ from memory_sidecar.mcp.caller import Caller
 from tests.mcp.talk import call, given, refused, text_of
 
 KEY = "ghp_" + "x7" * 18
+MARKED = "Prefer C++ to C"
 RULE = "Avoid the strategy pattern in payments: it makes a circular dependency."
 
 
@@ -67,7 +68,15 @@ def test_a_memory_says_in_text_which_project_it_was_made_in(caller):
     told = text_of(call(caller, "search_memories", query=RULE))
     assert re.search(rf"<memory pitfall/\S+ {day}", told)
     told = text_of(call(caller, "list_memories", category="pitfall"))
-    assert re.search(rf"pitfall/\S+ {day} Avoid", told)
+    assert re.search(rf"pitfall/\S+ {day}$", told)
+
+
+def test_a_line_goes_on_where_the_path_of_its_memory_leaves_off(newcomer):
+    long = remember(newcomer, f"{RULE} It cost two days, before we took a registry.")
+    marked = remember(newcomer, MARKED)
+    lines = text_of(call(newcomer, "list_memories")).split("\n")
+    told = {line.split()[1]: line.split(maxsplit=3)[3] for line in lines if ".md" in line}
+    assert told == {long: "… two days, before we took a registry.", marked: MARKED}
 
 
 def test_a_memory_made_in_a_worktree_is_of_the_project_that_it_lies_in(caller, project):

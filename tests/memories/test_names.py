@@ -12,6 +12,7 @@ from memory_sidecar.memories.names import (
     check_new_path,
     check_path,
     is_name,
+    rest_of_title,
     slug,
     spellings,
 )
@@ -156,6 +157,22 @@ def test_names_that_people_gave_are_found():
 def test_a_slug_has_the_words_of_a_text_and_is_a_valid_name(text, made):
     assert slug(text) == made
     assert not made or is_name(made)
+
+
+@pytest.mark.parametrize(
+    ("title", "path", "rest"),
+    [
+        ("Use tabs.", "pattern/use-tabs.md", ""),
+        ("Use app/routers, not app/views", "use-app.md", "…/routers, not app/views"),
+        ("Use app/routers, not app/views", "a/use-app-routers.md", "…, not app/views"),
+        ("Prefer C++ to C", "prefer-c-to-c.md", "Prefer C++ to C"),
+        ("Use tabs", "pattern/indents.md", "Use tabs"),
+        ("Größe zählt", "größe.md", "… zählt"),
+        ("", "memory.md", ""),
+    ],
+)
+def test_the_rest_of_a_title_is_what_its_name_leaves_off(title, path, rest):
+    assert rest_of_title(title, path) == rest
 
 
 def test_a_slug_is_cut_between_words_and_never_within_a_character():
