@@ -192,7 +192,7 @@ class AgentPaths(StorePaths):
         if twins and self.agent not in twins:
             raise UsageError(
                 f"the agents {self.agent!r} and {twins[0]!r} differ in case alone",
-                hint="use that name, or quite another one",
+                hint=f"use {twins[0]}, or quite another name",
             )
 
     @property

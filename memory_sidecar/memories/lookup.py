@@ -180,6 +180,11 @@ def list_statuses(connection: Connection) -> list[str]:
     return column(connection, "SELECT DISTINCT status FROM memories WHERE status <> ''")
 
 
+def list_sources(connection: Connection) -> list[str]:
+    """List who or what wrote memories."""
+    return column(connection, "SELECT DISTINCT source FROM memories")
+
+
 def list_projects(connection: Connection) -> list[str]:
     """List the projects that memories are of."""
     return column(connection, "SELECT DISTINCT project FROM memories WHERE project <> ''")
@@ -191,6 +196,7 @@ def note_unknown_values(ask_each: AskEach, wanted: MemoryFilter, reporter: Repor
         ("is in the category", (wanted.category,), list_used_categories, folded),
         ("has the tag", wanted.tags, list_tags, str),
         ("has the status", wanted.statuses, list_statuses, str.lower),
+        ("has the source", (wanted.source,), list_sources, str),
         ("is of the project", (wanted.project,), list_projects, str),
     ):
         if not any(values):

@@ -35,6 +35,7 @@ _SEQUENCE = re.compile(r"[0-9]{1,9}")
 _SET_BY_SAVING = ("session_id", "created_at", "updated_at", "path")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
+_SUMMARY_SHAPE = 'for example {"summary": {"brief": "…", "key_decisions": ["…"]}}'
 
 
 def parse_document(data: bytes, *, strictly: bool = False) -> dict[str, Any]:
@@ -293,7 +294,7 @@ def _invalid(problem: str, at: str) -> SessionInvalid:
         path, problem = ".".join(filter(None, (path, missing[1]))), "missing"
     elif kinds := _EXPECTED.fullmatch(problem):
         problem = f"must be {_KINDS[kinds[1]]}, not {_KINDS.get(kinds[2], 'null')}"
-    hint = _SHAPE
+    hint = _SUMMARY_SHAPE if path.startswith("summary") else _SHAPE
     if problem.startswith("Invalid enum value "):
         choices = _CHOICES[path.rpartition(".")[2]]
         problem, hint = f"{problem.removeprefix('Invalid enum value ')} is none of {choices}", ""

@@ -126,6 +126,7 @@ def test_agents_whose_names_differ_in_case_alone_are_refused(serve, run, data_di
     for call, command in ((serve, ["store", "more"]), (run, ["list"]), (run, ["query", "till"])):
         refused = call(*command, "--agent", "Till")
         assert (refused.status, "'Till' and 'till' differ in case" in refused.err) == (2, True)
+        assert "use till, or quite another name" in refused.err
     assert run("store", "more", "--agent", "SHARED").status == 2
     (data_dir / "knowledge" / "Till").mkdir()  # by an earlier version
     assert run("store", "more", "--agent", "Till").status == 0

@@ -387,7 +387,7 @@ def test_a_path_that_is_not_there_is_answered_with_those_that_may_be_meant(newco
     given(newcomer, "store_memory", shared=True, **newer)
 
 
-def test_a_tag_or_status_that_no_memory_has_is_said(newcomer):
+def test_a_tag_status_or_source_that_no_memory_has_is_said(newcomer):
     path = remember(newcomer, tags=["area:build", "tool:ruff"])
     given(newcomer, "update_memory", path=path, status="proven")
     for asked in ({"tool": "search_memories", "query": "payments"}, {"tool": "query_memories"}):
@@ -395,6 +395,10 @@ def test_a_tag_or_status_that_no_memory_has_is_said(newcomer):
         assert "no memory has the tag tool: there is tool:, tool:ruff, area:" in told["notices"][-1]
     told = given(newcomer, "query_memories", status="done")
     assert told["notices"] == ["no memory has the status done: there is proven"]
+    told = given(newcomer, "query_memories", source=newcomer.agent)
+    source = f"agent:{newcomer.agent}"
+    assert told["notices"] == [f"no memory has the source {newcomer.agent}: there is {source}"]
+    assert paths(given(newcomer, "query_memories", source=source)) == [path]
     assert paths(given(newcomer, "query_memories", status="proven", tags=["tool:"])) == [path]
 
 

@@ -126,6 +126,12 @@ def test_an_example_comes_only_where_it_helps():
     assert "for example" in caught.value.hint
 
 
+def test_the_hint_about_a_summary_shows_one():
+    with pytest.raises(SessionInvalid, match="summary: must be an object") as caught:
+        read_session(WHOLE | {"summary": "Fixed the refresh"})
+    assert '{"summary": {"brief"' in caught.value.hint
+
+
 def test_a_document_that_is_read_but_too_deep_is_told():
     deep: dict[str, object] = {}
     for _ in range(5_000):
