@@ -25,7 +25,7 @@ from memory_sidecar.code.impact import Alteration, changed_files, place_changes
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
-from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
+from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit, count_by_file
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.paths import real_place
@@ -213,7 +213,8 @@ def ask_code(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
     if found.more:
         every = len(found) + found.more
         way = f"--top-k {every} shows all" if every <= MAX_TOP_K else "--path leaves some out"
-        more = ", in ".join(filter(None, (f"{found.more} more", found.more_in)))
+        left = count_by_file(found.more_in, lambda it: call.places.at(it.source, it.path).text)
+        more = ", in ".join(filter(None, (f"{found.more} more", left)))
         call.reporter.notice(f"{more}: {way}")
     report_notices(found, call.reporter)
     return call.mask(list(found))

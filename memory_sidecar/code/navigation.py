@@ -20,7 +20,7 @@ from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name_in
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
-from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit, count_by_file
+from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.code.units import with_declarations, without_stubs
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
@@ -315,7 +315,7 @@ def best_references(
         alike.setdefault((each.at.id, each.name, *spot), each)
     first = Cut.first([*alike.values()], top_k)
     hits = (_reference_hit(graph, use) for use in first)
-    left = count_by_file(use.at.file.path for use in [*alike.values()][top_k:])
+    left = [use.at.file for use in [*alike.values()][top_k:]]
     return Cut(hits, more=first.more, more_in=left, notices=notices)
 
 

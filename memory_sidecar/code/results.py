@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.core.model import Explanation, Source
 from memory_sidecar.core.results import IsWeak, Score, Time, about, pluralize
 from memory_sidecar.core.times import iso_utc, shown_utc
@@ -76,11 +77,16 @@ class Cut(list[T]):
     """The first results, with the number of those left out."""
 
     def __init__(
-        self, found: Iterable[T], *, more: int, more_in: str = "", notices: Sequence[str] = ()
+        self,
+        found: Iterable[T],
+        *,
+        more: int,
+        more_in: Sequence[ChunkFile] = (),
+        notices: Sequence[str] = (),
     ) -> None:
         super().__init__(found)
         self.more = more  # how many results were left out
-        self.more_in = more_in  # in which files most of these are
+        self.more_in = more_in  # the file of each, where that is known
         self.notices = notices  # to be shown with the results
 
     @classmethod
@@ -89,10 +95,10 @@ class Cut(list[T]):
         return cls(found[:count], more=max(len(found) - count, 0))
 
 
-def count_by_file(paths: Iterable[str]) -> str:
-    """Name the files that most of `paths` are of, with how many: "till.py (3), 2 other files"."""
-    most = Counter(paths).most_common()
-    named = [f"{path} ({count})" for path, count in most[:MOST_FILES]]
+def count_by_file(files: Iterable[ChunkFile], called: Callable[[ChunkFile], str]) -> str:
+    """Name the files that most of `files` are, with how many: "till.py (3), 2 other files"."""
+    most = Counter(files).most_common()
+    named = [f"{called(file)} ({count})" for file, count in most[:MOST_FILES]]
     others = len(most) - len(named)
     return ", ".join([*named, pluralize(others, "other file")] if others else named)
 

@@ -20,7 +20,7 @@ from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files, p
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
-from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
+from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit, count_by_file
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import FileStatus
@@ -104,7 +104,12 @@ class References(Answer):
 
     @classmethod
     def of(cls, found: Cut[ReferenceHit]) -> References:
-        return cls(references=tuple(found), more=found.more, more_in=found.more_in)
+        sources = {*(hit.source for hit in found), *(file.source for file in found.more_in)}
+        has_several = len(sources) > 1
+        left = count_by_file(
+            found.more_in, lambda it: f"[{it.source}] {it.path}" if has_several else it.path
+        )
+        return cls(references=tuple(found), more=found.more, more_in=left)
 
     def text(self) -> str:
         return _list_hits(self.references, _reference_line, self.more, self.more_in)

@@ -795,6 +795,12 @@ def test_where_more_was_found_than_is_shown_it_is_told(call, monkeypatch):
         monkeypatch.undo()
 
 
+def test_the_files_with_more_are_named_from_where_they_are_asked_for(own, shop):
+    here = shop / "new"
+    here.mkdir()
+    assert "more, in ../" in own("refs", "Cart", "--json", "-n", "1", cwd=here).err
+
+
 def test_what_is_a_keyword_elsewhere_is_a_name(run, tmp_path):
     (tmp_path / "tree.py").write_text(
         "class Node:\n    def parent(self): return self\n    def up(self): return self.parent()\n\n"

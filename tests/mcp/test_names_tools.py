@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from memory_sidecar.code.model import ChunkFile
+from memory_sidecar.code.results import Cut
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp import names
 from memory_sidecar.mcp.caller import Caller, Toolset
@@ -163,6 +165,15 @@ def test_no_larger_answer_is_promised_than_can_be_asked_for(onlooker, monkeypatc
     assert last_line() == "1 more, in shop/till.py (1): a larger top_k gives them"
     monkeypatch.setattr(names, "MAX_PLACES", 1)
     assert last_line() == "1 more, in shop/till.py (1): paths leave some out"
+
+
+def test_files_of_one_path_in_several_sources_are_told_apart():
+    left = [ChunkFile(source, "till.py", "python") for source in ("shop", "shop", "web")]
+    found = names.References.of(Cut([], more=3, more_in=left))
+    assert (
+        found.text()
+        == "3 more, in [shop] till.py (2), [web] till.py (1): a larger top_k gives them"
+    )
 
 
 def test_no_tool_is_named_that_is_not_offered(onlooker, tmp_path):
