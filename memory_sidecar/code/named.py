@@ -113,8 +113,8 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     names, literal_ids = _resolve_undefined(asked, question, rows)
     if question.message and not names.is_single_word:
         literal_ids = _chunks_with_message(question, keywords, rows)
-    # A message, or a question for tests, may name what it is about: that should not lead then.
-    is_about_name = not (question.message and literal_ids) and "tests" in question.asides
+    # A message may name what it is about: that should not lead then.
+    is_about_name = not (question.message and literal_ids)
     if called := _files_called(names, question, rows):
         names, literal_ids = replace(names, paths=tuple(called)), []
     ids = rows.named_chunks(names)
@@ -126,7 +126,9 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     places = (
         place for name in symbols for place in rows.defined_names.places_of(name, of_bases=of_bases)
     )
-    qualified = set(map(rows.chunk_at, places))
+    # Nor should what a question for tests names, unless it is a test, as in the log of one.
+    meant = (at for at in places if "tests" in question.asides or "tests" in asides_of(at.path))
+    qualified = set(map(rows.chunk_at, meant))
     if not names.is_single_word and asked.tokens:
         names = _without_common(names, ids, rows)
     pages: Sequence[int] = ()

@@ -271,6 +271,20 @@ def test_a_message_and_a_question_for_tests_lead_to_no_qualified_name_in_them(
         assert codebase.search(CodeQuery(query), reporter=Silent())[0].filename == first, query
 
 
+def test_the_log_of_a_failed_test_leads_to_the_test(make_codebase, tmp_path):
+    (tmp_path / "tests").mkdir()
+    other = "\n".join(f"#[test]\nfn merges{n}() {{ assert!(till({n})); }}" for n in range(60))
+    adds = "#[test]\nfn adds() { assert_eq!(1, 2); }\n"
+    (tmp_path / "tests" / "till.rs").write_text(f"{other}\n{adds}")
+    failed = "fn failed(test: Test) { println!(test.adds, test.till, test.assertion); }\n"
+    (tmp_path / "tests" / "run.rs").write_text(failed)
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    log = "test till::adds ... FAILED\nassertion failed: left == right"
+    best = codebase.search(CodeQuery(log, explain=True), reporter=Silent())[0]
+    assert (best.filename, best.explain.boosts.get("exact_symbol")) == ("tests/till.rs", 1)
+
+
 def test_of_a_qualified_name_only_what_its_qualifier_may_name_is_read(
     make_codebase, tmp_path, monkeypatch
 ):
