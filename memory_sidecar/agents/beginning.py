@@ -5,7 +5,7 @@ Only titles, since all of it goes into the context of every session: the agent r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -35,21 +35,27 @@ class Beginning:
 def find_beginning(
     memories: Memories, sessions: Sessions, *, project: str, folders: Iterable[str]
 ) -> Beginning:
-    """Find what an agent should know when it begins work on `project` ("": none) in `folders`."""
-    of_project = _strongest(memories, MemoryFilter(project=project)) if project else []
-    of_none = [each for each in _strongest(memories, MemoryFilter()) if not each.project]
+    """Find what an agent should know when it begins work on `project` ("": none) in `folders`.
+
+    A memory that says what the brief of one of the sessions does, as one promoted from it, is left
+    out.
+    """
+    latest = sessions.list_sessions(SessionFilter(projects=tuple(folders)), limit=SESSIONS)
+    briefs = {" ".join(each.brief.split()) for each in latest if each.brief}
+    of_project = _strongest(memories, MemoryFilter(project=project), briefs) if project else []
+    of_none = [each for each in _strongest(memories, MemoryFilter(), briefs) if not each.project]
     strongest = (*of_project[:OF_PROJECT], *of_none[:OF_NONE])
     known = [build_from(MemoryHead, each) for each in strongest]
-    latest = sessions.list_sessions(SessionFilter(projects=tuple(folders)), limit=SESSIONS)
     return Beginning(project, tuple(known), tuple(latest))
 
 
-def _strongest(memories: Memories, wanted: MemoryFilter) -> list[Memory]:
-    """Return the strongest AMONG of `wanted`, without shared copies of own memories.
+def _strongest(memories: Memories, wanted: MemoryFilter, briefs: Collection[str]) -> list[Memory]:
+    """Return the strongest AMONG of `wanted`, without `briefs` and shared copies of own memories.
 
     Pinned ones come first, and of those that faded as many days, the latest change.
     """
     asked = MemoryList(filter=wanted, sort=Sort.STRENGTH, limit=AMONG, without_pages=True)
     found = memories.list(asked, with_shared=True)
     found.sort(key=lambda each: (each.pinned, each.strength, each.updated_at), reverse=True)
-    return without_copies(found, lambda memory: memory)
+    new = [each for each in found if each.content not in briefs]
+    return without_copies(new, lambda memory: memory)

@@ -83,6 +83,18 @@ def test_the_last_sessions_of_the_folder_come_with_their_briefs(begin, tmp_path)
     assert [each["brief"] for each in found["sessions"]] == ["Step 2", "Step 1", "Step 0"]
 
 
+def test_a_brief_is_not_shown_again_as_the_memory_promoted_from_it(begin, tmp_path):
+    begin("shop", "index", ".", "--wait", "keyword")
+    save(begin, tmp_path / "shop", "Prices are counted in cents")
+    (session,) = json.loads(begin("shop", "session", "list", "--json").out)
+    begin("shop", "session", "promote", session["session_id"])
+    begin("shop", "store", "Taxes are rounded last", "--category", "pattern")
+    told = json.loads(begin("shop", "session", "start", "--json").out)
+    assert [each["title"] for each in told["memories"]] == ["Taxes are rounded last"]
+    assert [each["brief"] for each in told["sessions"]] == [session["brief"]]
+    assert len(json.loads(begin("shop", "list", "--json").out)) == 2
+
+
 def test_a_folder_without_sessions_is_named_once(begin, tmp_path):
     save(begin, tmp_path / "till", "Counted coins")
     (tmp_path / "shop" / ".git").mkdir(parents=True)
