@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from memory_sidecar.core.credential_candidates import Credential, find_candidates, names_a_secret
 from memory_sidecar.core.errors import SecretRefused
@@ -143,27 +143,37 @@ def credential_problem(document: Any) -> str:  # noqa: ANN401  as above
 
 def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
     """Whether `document` may hold a credential: one search of all texts is ten times as fast."""
-    held = tuple(_texts_of(document))
+    held = _texts_of(document)
     texts = [text for _, _, text in held]
     names = [f"{name}: {text[:200]}" for _, name, text in held if names_a_secret(name)]
     # Values in a list mostly repeat, so searching only the distinct ones takes half the time.
     return any(find_credentials("\n\n".join(dict.fromkeys(each))) for each in (texts, names))
 
 
-def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401
-    """Yield each text in `value`: its place (`messages[2].content`), property name and itself."""
-    if isinstance(value, str | PurePath):
-        yield place, name, str(value)
-    elif isinstance(value, list | tuple):
+_Text: TypeAlias = tuple[str, str, str]
+"""The place of a text in a document (`messages[2].content`), its property name, and itself."""
+
+
+def _texts_of(document: Any) -> list[_Text]:  # noqa: ANN401
+    """Return the texts in `document`; nested generators would pass each through all of them."""
+    found: list[_Text] = []
+    _add_texts(found, document, "", "")
+    return found
+
+
+def _add_texts(found: list[_Text], value: Any, place: str, name: str) -> None:  # noqa: ANN401
+    if isinstance(value, (str, PurePath)):
+        found.append((place, name, str(value)))
+    elif isinstance(value, (list, tuple)):
         for at, each in enumerate(value):
-            yield from _texts_of(each, f"{place}[{at}]", name)
+            _add_texts(found, each, f"{place}[{at}]", name)
+    elif of_class := getattr(value, "__dataclass_fields__", ()):
+        for key in of_class:
+            _add_texts(found, getattr(value, key), f"{place}.{key}" if place else key, key)
     elif isinstance(value, Mapping):
         for key, each in value.items():
-            yield place, "", str(key)
-            yield from _texts_of(each, f"{place}.{key}" if place else str(key), str(key))
-    else:
-        for key in getattr(type(value), "__dataclass_fields__", ()):
-            yield from _texts_of(getattr(value, key), f"{place}.{key}" if place else key, key)
+            found.append((place, "", str(key)))
+            _add_texts(found, each, f"{place}.{key}" if place else str(key), str(key))
 
 
 def _mask_value(value: Any, name: str) -> Any:  # noqa: ANN401
