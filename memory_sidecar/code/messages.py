@@ -25,6 +25,7 @@ MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 # A group for each quote would take a third longer.
 _STRING = re.compile(r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|`[^`]*`")
 _LETTERS = re.compile(r"\w+")
+_GAP = re.compile(r"\W{21,}")  # between two sentences rather than two words
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 # Part of a path, an address, a time or a qualified name, which no template holds.
 _VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
@@ -60,12 +61,31 @@ def quoted_in(text: str, code: Mapping[int, str]) -> list[int]:
 
     All words of `text` stand there in order, at most one other between two of them.
     """
-    words = _LETTERS.findall(text)
+    words = _LETTERS.findall(text.lower())
     if not MIN_WORDS_QUOTED <= len(words) <= MAX_MESSAGE_WORDS:
         return []
-    loosely = re.compile(r"\W{1,20}(?:\w+\W{1,20})?".join(words), re.IGNORECASE)
-    found = [chunk_id for chunk_id, each in code.items() if loosely.search(each)]
+    found = [chunk_id for chunk_id, each in code.items() if _quotes(words, each.lower())]
     return found if len(found) <= MAX_MESSAGE_CHUNKS else []
+
+
+def _quotes(words: Sequence[str], code: str) -> bool:
+    """Whether `words` stand in `code` as `quoted_in` says; the outer two may be parts of words.
+
+    All places are followed at once: an expression would try every way through `0, 0, 0, 0, 0`.
+    """
+    first, *inner, last = words
+    for part in _GAP.split(code):
+        said = _LETTERS.findall(part)
+        at = {place for place, word in enumerate(said) if word.endswith(first)}
+        for word in inner:
+            at = {place for place in _after(at, said) if said[place] == word}
+        if any(said[place].startswith(last) for place in _after(at, said)):
+            return True
+    return False
+
+
+def _after(places: Iterable[int], said: Sequence[str]) -> set[int]:
+    return {place + step for place in places for step in (1, 2) if place + step < len(said)}
 
 
 def without_values(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code import named
-from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, readings
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, quoted_in, readings
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.search import KEYWORD_ROWS
 from memory_sidecar.core.model import SearchMode
@@ -53,6 +53,11 @@ def test_what_a_program_puts_before_a_message_is_no_part_of_it(search, project, 
     best, *others = search(before + MESSAGE)
     assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
     assert all("exact_text" not in hit.explain.boosts for hit in others)
+
+
+def test_a_pasted_row_of_numbers_is_not_looked_for_in_every_way_through_a_table():
+    assert quoted_in("0 " * 39 + "7", {1: "0, " * 400}) == []
+    assert quoted_in("0 " * 39 + "7", {1: "0, " * 400 + "1, 7"}) == [1]
 
 
 def test_a_comment_comes_first_though_a_word_is_left_out_of_it(search, project):
