@@ -9,7 +9,8 @@ package if its first letter is small; and `@by`, the function that is called to 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -97,12 +98,21 @@ def file_paths(
 
 
 def required_names(
-    captures: Mapping[str, list[tree_sitter.Node]], paths: Iterable[tree_sitter.Node]
+    captures: Mapping[str, Sequence[tree_sitter.Node]], paths: Iterable[tree_sitter.Node]
 ) -> dict[tree_sitter.Node, tree_sitter.Node]:
-    """Return the `@required` names, and of each its module, which is one of `paths`."""
-    required = zip(captures.get("required", ()), captures.get("from", ()), strict=False)
-    known = {*paths}
-    return {name: path for name, path in required if path in known}
+    """Return the names that are `@required`, and of each its module, which is one of `paths`.
+
+    The module is the first string `@from` in it: other arguments of a call may hold more of both.
+    """
+    strings, known = captures.get("from", ()), {*paths}
+    starts = [node.start_byte for node in strings]
+    found: dict[tree_sitter.Node, tree_sitter.Node] = {}
+    for each in captures.get("required", ()):
+        name = each.child_by_field_name("name") or each.child_by_field_name("property")
+        path = strings[bisect_left(starts, each.start_byte)]
+        if name and path in known:
+            found[name] = path
+    return found
 
 
 def is_exported_whole(path: tree_sitter.Node, data: bytes) -> bool:

@@ -2,8 +2,8 @@
 
 Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@made` a class of Ruby before a dot,
-`@path` a string that names a file, `@argument` one that may (after `require(`); `@required` is
-bound to the module at the path `@from`, or is a member of it. `@key` is a field, used as an
+`@path` a string that names a file, `@argument` one that may (after `require(`); `@required` binds a
+name to the module at the path `@from` in it, or to a member of that. `@key` is a field, used as an
 attribute of the type of the `@literal` around it. `@chained` calls another constructor, `@tokens`
 is the value of a macro, and the `@implementer` implements the `@trait`. No references are a
 `@bound` variable, one that is `@assigned` but not defined by the file, a `@never`, such as the name

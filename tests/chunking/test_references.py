@@ -138,6 +138,22 @@ def test_what_assigns_the_state_of_a_module_uses_it_in_javascript():
     ]
 
 
+def test_what_is_required_is_of_its_own_module_behind_and_inside_calls_with_texts():
+    source = (
+        r"""const text = read("a\nb"); it("adds", () => { const Till = require("./till");"""
+        """ const Rate = require("./rates").Rate }).slow(require("./speed").of)"""
+    )
+    modules = {one.name: one.module for one in references(source, "javascript")}
+    assert {
+        name: modules[name] for name in ("text", "Till", "Rate", "slow", "of") if name in modules
+    } == {
+        "Till": "./till",
+        "Rate": "./rates",
+        "slow": "",
+        "of": "./speed",
+    }
+
+
 def test_of_more_names_than_are_followed_the_first_are():
     names = [f"name_{number}" for number in range(MAX_FOLLOWED + 100)]
     imports = "".join(f"from shop import {name}\n" for name in names)

@@ -23,13 +23,13 @@
 (call_expression function: (import) arguments: (arguments . (string (string_fragment) @path)))
 (call_expression function: (identifier) arguments: (arguments . (string (string_fragment) @argument)))
 (member_expression property: [(property_identifier) (private_property_identifier)] @attribute)
-(variable_declarator name: (identifier) @required
-  value: (call_expression function: (identifier) arguments: (arguments . (string (string_fragment) @from))))
+(variable_declarator name: (identifier)
+  value: (call_expression function: (identifier) arguments: (arguments . (string (string_fragment) @from)))) @required
 (member_expression
   object: [(call_expression function: (identifier) arguments: (arguments . (string (string_fragment) @from)))
     (parenthesized_expression (await_expression
       (call_expression function: (import) arguments: (arguments . (string (string_fragment) @from)))))]
-  property: (property_identifier) @required)
+  property: (property_identifier)) @required
 (function_declaration name: (identifier) @never)
 (generator_function_declaration name: (identifier) @never)
 (function_expression name: (identifier) @never)
