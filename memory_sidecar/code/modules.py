@@ -94,7 +94,8 @@ class ModuleFinder:
         """Return those of the files `defining` that imports from `modules` lead to.
 
         They lead on through files that import one of `names`, or else re-export all of others.
-        `None` if none is found, but may be: behind too many files, or one that is not known.
+        `None` if none is found, but may be: behind too many files, one that is not known, or one
+        that may export what it requires.
         """
         found: set[int] = set()
         seen = {at.id}
@@ -114,6 +115,8 @@ class ModuleFinder:
                     continue
                 onward = {each for name in names for each in self.modules_of(name, file)}
                 further = sorted(onward or self.modules_of(STAR, file))  # the same in every run
+                if not further and self._graph.mentions(file, "require"):
+                    is_whole = False  # as with `Object.assign(exports, require("./cart"))`
                 left += [(file, each) for each in further]
         return found if found or is_whole else None
 

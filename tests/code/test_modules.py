@@ -201,6 +201,8 @@ COMMONJS = {
     ),
     "class.js": "class Till {\n  open() {}\n}\nmodule.exports = { Till }\n",
     "open.js": "const { open } = require('./class')\n\nopen()\n",
+    "mixed.js": "Object.assign(exports, require('./lib/utils'))\n",
+    "mixed.mjs": "import { clean } from './mixed.js'\n\nclean()\n",
     "bundle.js": "function clean() {}\n\ndefine('clean', require('./lib/utils').clean)\nclean()\n",
 }
 
@@ -228,6 +230,11 @@ def test_what_is_required_or_imported_later_leads_to_its_definition(
     told = told_of_commonjs("refs", definition)
     exact = [each.removesuffix(" exact") for each in told if each.endswith(" exact")]
     assert sorted(exact) == sorted(uses)
+
+
+def test_what_a_file_may_export_of_what_it_requires_is_not_ruled_out(told_of_commonjs):
+    told = told_of_commonjs("refs", "lib/utils.js:1")
+    assert "mixed.mjs:3" in {each.partition(" ")[0] for each in told}
 
 
 @pytest.fixture(scope="module")
