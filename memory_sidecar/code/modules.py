@@ -128,7 +128,7 @@ class ModuleFinder:
         if key not in self._files:
             find = self._at_path if is_near else self._below_any_folder
             self._files[key] = find(at.file.source, path)
-        files = self._files[key]
+        files = [each for each in self._files[key] if each.id != at.id]  # index.mjs: ./index.js
         nearest = max((_shared(each, at) for each in files), default=0)
         return [each for each in files if _shared(each, at) == nearest]
 

@@ -202,7 +202,9 @@ COMMONJS = {
     "class.js": "class Till {\n  open() {}\n}\nmodule.exports = { Till }\n",
     "open.js": "const { open } = require('./class')\n\nopen()\n",
     "mixed.js": "Object.assign(exports, require('./lib/utils'))\n",
-    "mixed.mjs": "import { clean } from './mixed.js'\n\nclean()\n",
+    "use-mixed.mjs": "import { clean } from './mixed'\n\nclean()\n",
+    "one.js": "exports.clean = require('./lib/utils').clean\n",
+    "one.mjs": "import { clean } from './one.js'\n\nclean()\n",
     "bundle.js": "function clean() {}\n\ndefine('clean', require('./lib/utils').clean)\nclean()\n",
 }
 
@@ -214,7 +216,8 @@ COMMONJS = {
         ("lib/tax-rates.js:2", ["use.js:4"]),
         (
             "lib/utils.js:1",
-            ["bundle.js:3", "lib/one.js:1"] + [f"use.js:{line}" for line in (5, 6, 8, 10, 11)],
+            ["bundle.js:3", "lib/one.js:1", "one.js:1", "one.mjs:1", "one.mjs:3"]
+            + [f"use.js:{line}" for line in (5, 6, 8, 10, 11)],
         ),
         ("lib/spread.js:1", ["use.js:9"]),
         ("lib/box.mjs:1", ["use.mjs:3", "use.mjs:4"]),
@@ -234,7 +237,7 @@ def test_what_is_required_or_imported_later_leads_to_its_definition(
 
 def test_what_a_file_may_export_of_what_it_requires_is_not_ruled_out(told_of_commonjs):
     told = told_of_commonjs("refs", "lib/utils.js:1")
-    assert "mixed.mjs:3" in {each.partition(" ")[0] for each in told}
+    assert "use-mixed.mjs:3" in {each.partition(" ")[0] for each in told}
 
 
 @pytest.fixture(scope="module")
