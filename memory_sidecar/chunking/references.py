@@ -317,7 +317,7 @@ class _ReferenceFinder:
                 text, receiver = alias.name, alias.module
             elif not is_member and self._is_variable(name, how, start):
                 continue
-            elif not is_member and name in self.loaded and data[stop : stop + 1] in b"?.":
+            elif not is_member and name in self.loaded and data.startswith((b".", b"?."), stop):
                 continue  # a module, whose member is the use
             else:
                 text = texts.get(name) or texts.setdefault(name, decode_name(name))

@@ -154,6 +154,16 @@ def test_what_is_required_is_of_its_own_module_behind_and_inside_calls_with_text
     }
 
 
+def test_a_module_without_a_member_is_used_before_a_condition_and_at_the_end_of_a_file():
+    source = "const till = require('./till')\nopen(till?1:2)\ntill?.shut()\nclose = till"
+    assert [one.row for one in references(source, "javascript") if one.name == "till"] == [
+        0,
+        0,
+        1,
+        3,
+    ]
+
+
 def test_of_more_names_than_are_followed_the_first_are():
     names = [f"name_{number}" for number in range(MAX_FOLLOWED + 100)]
     imports = "".join(f"from shop import {name}\n" for name in names)
