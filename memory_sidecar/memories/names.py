@@ -25,7 +25,7 @@ MAX_DEPTH = 8
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"\w+")
-_PLAIN = re.compile(r"[\w\s.,:;'\"`()/-]*")
+_PLAIN = re.compile(r"(?:(?!_|[.,]\d|(?<!\w)--?\w)[\w\s.,:;'\"`()/-])*")
 _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
@@ -228,7 +228,8 @@ def slug(text: str) -> str:
 def rest_of_title(title: str, path: str) -> str:
     """Return `title` from where the name at `path`, a slug of how it begins, leaves off.
 
-    All of it where the name says something else, or lost a mark that means something: `C++`.
+    All of it where the name says something else, or lost a mark that means something: `C++`, `3.5`,
+    `--force`, `parse_args`.
     """
     stem = path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
     plain = _PLAIN.match(title)
