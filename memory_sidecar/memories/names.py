@@ -21,6 +21,7 @@ MEMORY_SUFFIX = ".md"
 MAX_SLUG_BYTES = 80  # of names made here; a file system takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
+SLUG_OF = 300  # characters: what of a text a name is made of
 
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -207,7 +208,7 @@ def slug(text: str) -> str:
 
     Cut between words if possible, never within a character.
     """
-    normal = unicodedata.normalize("NFKC", text[:300].replace("İ", "I")).lower()  # İ gets a dot
+    normal = unicodedata.normalize("NFKC", text[:SLUG_OF].replace("İ", "I")).lower()  # İ gets a dot
     if normal.isascii():
         words = _ASCII_WORD.findall(normal)
     else:
@@ -232,7 +233,7 @@ def rest_of_title(title: str, path: str) -> str:
     `--force`, `parse_args`.
     """
     stem = path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
-    plain = _PLAIN.match(title)
+    plain = _PLAIN.match(title, 0, SLUG_OF)
     for word in _WORD.finditer(plain[0] if plain else ""):
         if slug(title[: word.end()]) == stem:
             rest = title[word.end() :]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.memories import names
 from memory_sidecar.memories.names import (
     MAX_SLUG_BYTES,
+    SLUG_OF,
     check_agent,
     check_category,
     check_new_path,
@@ -178,6 +180,18 @@ def test_a_slug_has_the_words_of_a_text_and_is_a_valid_name(text, made):
 )
 def test_the_rest_of_a_title_is_what_its_name_leaves_off(title, path, rest):
     assert rest_of_title(title, path) == rest
+
+
+def test_of_a_title_no_more_is_compared_with_its_name_than_names_are_made_of(monkeypatch):
+    made: list[str] = []
+
+    def count(text: str) -> str:
+        made.append(text)
+        return slug(text)
+
+    monkeypatch.setattr(names, "slug", count)
+    assert rest_of_title("a " * 30_000, "note.md") == "a " * 30_000
+    assert 0 < len(made) <= SLUG_OF
 
 
 def test_a_slug_is_cut_between_words_and_never_within_a_character():
