@@ -331,7 +331,9 @@ def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) ->
 def _chunks_with_snippet(question: Question, rows: CodeRows) -> list[int]:
     """Return the chunks of the file that holds the most of pasted code: see `fullest_chunks`."""
     lines = pasted_lines(question.pasted)
-    phrases = phrases_of(question.pasted) if lines else ()
+    if not lines:
+        return []
+    phrases = phrases_of(question.pasted)
     ids = {each for words in phrases for each in rows.phrase_chunks(words, MAX_PHRASE_CHUNKS)}
     held: dict[str, dict[int, set[str]]] = {}
     for each in rows.texts_of(sorted(ids)):
