@@ -343,7 +343,7 @@ def test_a_server_that_is_there_and_says_nothing_is_waited_for_no_longer_than_a_
 
 
 def test_a_connection_that_was_kept_and_answers_no_more_is_given_up(link, monkeypatch):
-    monkeypatch.setattr(team_link, "CONNECT_S", 0.2)
+    monkeypatch.setattr(team_link, "CONNECT_S", 1.0)  # the new connection has to be made in it, too
     with link.reading() as connection:
         kept = connection.info.backend_pid
     os.kill(kept, signal.SIGSTOP)
