@@ -2,8 +2,8 @@
 
 `No such option: --verbos` stands in no source, but the string template `"No such option: {name}"`
 does: its fixed parts all stand in the message, in order. Several strings in a row, which the code
-joins, may make a message, too. What a program puts before a message is not in the template. These
-functions are pure.
+joins, may make a message, too. What a program puts before a message is not in the template. Only
+`chunks_with_message` and `chunks_saying` read chunks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from memory_sidecar.code.asides import is_aside
+from memory_sidecar.code.question import Question
+from memory_sidecar.code.rows import ChunkText, CodeRows
+from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
 from memory_sidecar.index.words import QUESTION_WORD, plain_words
 
 MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
@@ -21,6 +25,12 @@ MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have; a
 MIN_WORDS_QUOTED = 5  # of a message that is found though words of it are left out
 MAX_READINGS = 8  # readings without a prefix, of all lines together
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
+# Chunks searched for the template of a message: those that hold most of its words. The rarest words
+# are often values, which no template holds, so many more rows are looked at than for BM25.
+MESSAGE_DEPTH = 100
+MARKED_DEPTH = 300  # where a prefix or a value shows that it is a message; 3 ms more
+QUOTED_DEPTH = 20  # of these are searched for the message with words left out
+MAX_REPEATS = 120  # of a message: each translation of a program may hold it
 
 # A group for each quote would take a third longer.
 _STRING = re.compile(r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|`[^`]*`")
@@ -37,6 +47,61 @@ _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\)|<\w+>|\d+\$)?[-+#0-9.]*(?:hh?|ll?|[jzt])?[a-zA-Z@]|%l?\d+|[$#%]?\{+[^{}]*\}+"
     r"|\\\([^()]*\)|\$\w+|(?<=\s):\w+|\\[nrt]"
 )
+
+
+def chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows) -> list[int]:
+    """Return the ids of the chunks that hold, nearly hold or make the message of `question`.
+
+    Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
+    aside counts only if it holds the message letter by letter, and not for a message of few words.
+    It counts less than a source that makes the message, because it may be a test that quotes it.
+    """
+    in_asides: list[int] = []
+    read = readings(question.message)
+    for reading in read:
+        words = reading.split()
+        ids = chunks_saying(reading, rows)
+        holding = rows.texts_of(ids) if ids else ()
+        found = [each.chunk_id for each in _in_sources(holding, question)]
+        if 0 < len(found) <= MAX_MESSAGE_CHUNKS:
+            return found
+        if len(words) >= MIN_WORDS_IN_ASIDE and len(ids) <= MAX_MESSAGE_CHUNKS and not in_asides:
+            text = " ".join(words)
+            in_asides = [each.chunk_id for each in holding if text in " ".join(each.code.split())]
+    if not (lines := lines_to_make(question.message)):
+        return in_asides
+    said = without_values(question.message)
+    asked = keywords if said == question.message else rows.keywords(said)
+    depth = MARKED_DEPTH if asked is not keywords or len(read) > 1 else MESSAGE_DEPTH
+    likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ))
+    makers = rows.texts_of(likely.best(depth).tolist())
+    in_sources = _in_sources(makers, question)
+    likeliest = {*likely.best(QUOTED_DEPTH).tolist()}
+    code = {each.chunk_id: each.code for each in in_sources if each.chunk_id in likeliest}
+    if found := quoted_in(question.message, code):
+        return found
+    made = {each.chunk_id: words_made(lines, each.code) for each in makers}
+    made_in_sources = {each.chunk_id: made[each.chunk_id] for each in in_sources}
+    return best_makers(made_in_sources) or in_asides or best_makers(made)
+
+
+def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:
+    """Return the ids of the chunks that hold the words of `message` in a row.
+
+    Empty for a message of too few or too many words, or if more than MAX_REPEATS chunks hold it.
+    """
+    words = message_phrase(message)
+    ids = rows.phrase_chunks(words, MAX_REPEATS + 1) if words else ()
+    return ids if len(ids) <= MAX_REPEATS else ()
+
+
+def _in_sources(chunks: Sequence[ChunkText], question: Question) -> list[ChunkText]:
+    """Return those of `chunks` in no aside, else those in asides that `question` asks for.
+
+    A message may say `data` or `test` and ask for none.
+    """
+    sources = [each for each in chunks if not is_aside(each.filename)]
+    return sources or [each for each in chunks if not question.penalties(each.filename)]
 
 
 def message_phrase(text: str) -> str:

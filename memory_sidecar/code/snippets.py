@@ -2,7 +2,8 @@
 
 Lines are compared without blanks, and without the marks and numbers that a diff or a listing puts
 before them. So code is found in another indent, and with some lines changed, by its other lines.
-These functions are pure.
+Only
+`chunks_with_snippet` reads chunks.
 """
 
 from __future__ import annotations
@@ -11,15 +12,32 @@ import re
 from collections.abc import Iterable, Mapping, Set
 
 from memory_sidecar.code.asides import is_aside
+from memory_sidecar.code.question import Question
+from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.index.words import MAX_PHRASE_WORDS, plain_words
 
 MIN_LINE_WORDS = 3  # of a line that is looked for
 MIN_SNIPPET_WORDS = 6  # of the lines that a file must hold: fewer stand anywhere
 MAX_COPIES = 3  # files that hold the same of a snippet; what more hold distinguishes none of them
+MAX_CHUNKS_OF_LINE = 50  # that are read for each line
 MAX_LINES_LOOKED_FOR = 5  # those with the most words; each takes a phrase query
 
 _MARK_OF_CODE = re.compile(r"[(){}\[\];=<>]")
 _BEFORE_CODE = re.compile(r"[\s\d:|>+-]*")
+
+
+def chunks_with_snippet(question: Question, rows: CodeRows) -> list[int]:
+    """Return the chunks of the file that holds the most of pasted code: see `fullest_chunks`."""
+    lines = pasted_lines(question.pasted)
+    if not lines:
+        return []
+    phrases = phrases_of(question.pasted)
+    ids = {each for words in phrases for each in rows.phrase_chunks(words, MAX_CHUNKS_OF_LINE)}
+    held: dict[str, dict[int, set[str]]] = {}
+    for each in rows.texts_of(sorted(ids)):
+        if found := lines_held(lines, each.code):
+            held.setdefault(each.filename, {})[each.chunk_id] = found
+    return fullest_chunks(held, lines)
 
 
 def pasted_lines(text: str) -> Mapping[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code import named
+from memory_sidecar.code import messages
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, quoted_in, readings
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.search import KEYWORD_ROWS
@@ -190,7 +190,7 @@ def test_a_value_of_many_words_is_one_word_of_a_message(search, project, value):
 
 
 def test_a_message_is_looked_for_by_the_words_around_a_path(search, project, monkeypatch):
-    monkeypatch.setattr(named, "MESSAGE_DEPTH", 1)  # as in a project of many chunks
+    monkeypatch.setattr(messages, "MESSAGE_DEPTH", 1)  # as in a project of many chunks
     (project / "odd.py").write_text("raise Full(f'Failed to open table {path}: {why}')\n")
     (project / "near.py").write_text("# var log shop retries out.log\n")
     best = search("Failed to open table /var/log/shop/retries/out.log: denied")[0]

@@ -6,8 +6,9 @@ import pytest
 
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.named import MAX_DEFINING, MAX_ENDINGS, MAX_PHRASE_CHUNKS
+from memory_sidecar.code.named import MAX_DEFINING
 from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
+from memory_sidecar.code.unknown_names import MAX_ENDINGS, MAX_PHRASE_CHUNKS
 from memory_sidecar.core.results import Silent
 
 

@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
 from schemas import all_schemas
 
-from memory_sidecar.code import named, search
+from memory_sidecar.code import messages, search
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
+from memory_sidecar.code.messages import chunks_saying
 from memory_sidecar.code.model import CodeFilter
-from memory_sidecar.code.named import chunks_saying
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import (
     DatabaseError,
@@ -121,7 +121,7 @@ def test_a_key_that_the_borders_of_chunks_cut_is_masked_in_what_the_team_has_and
 def test_a_message_that_many_hold_in_the_team_and_here_together_tells_none_of_them(
     make_member, monkeypatch
 ):
-    monkeypatch.setattr(named, "MAX_REPEATS", 10)
+    monkeypatch.setattr(messages, "MAX_REPEATS", 10)
     giver, reader = make_member("a"), make_member("b")
     for number in range(8):
         for each in (giver, reader):
