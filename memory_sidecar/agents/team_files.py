@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import eq
 from typing import Final
 
 from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
@@ -24,6 +25,7 @@ from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.directory import KnowledgeDirectory
+from memory_sidecar.memories.files import are_alike
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.names import CATEGORY_FILE, check_path
 from memory_sidecar.sessions.documents import SESSION_ID
@@ -144,6 +146,7 @@ def _memories(agent: AgentDatabase) -> MirroredFolder:
         scan=builder.scan,
         changing=KnowledgeDirectory.of_agent(paths).changing,
         is_path=_is_memory,
+        are_alike=are_alike,
     )
 
 
@@ -158,6 +161,7 @@ def _sessions(agent: AgentDatabase) -> MirroredFolder:
         scan=files.scan,
         changing=files.changing,
         is_path=lambda path: _SESSION_PATH.fullmatch(path) is not None,
+        are_alike=eq,
     )
 
 

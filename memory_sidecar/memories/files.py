@@ -62,6 +62,7 @@ def statement_of(content: str) -> str:
 
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
+_STORED_AT = {"created_at", "updated_at"}
 _OF_THE_FILE = ("project", "body_line", "has_created_at", "has_updated_at")
 NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])
 """The fields without a column of their name in the memory's row; a field added above gets one."""
@@ -107,6 +108,20 @@ def _problem_of_times(meta: Mapping[str, object]) -> str:
         if _is_given(meta.get(key)) and parse_time(meta[key]) is None:
             return f"{key}: {_text(meta[key])[:40]!r} is not a time such as 2026-03-01"
     return ""
+
+
+def are_alike(ours: bytes, theirs: bytes) -> bool:
+    """Whether two files of memories differ only in when they were stored, and in line breaks."""
+    pages = [parse_page(each.decode("utf-8", "surrogateescape")) for each in (ours, theirs)]
+    said = [
+        (
+            {key: page.meta[key] for key in page.meta.keys() - _STORED_AT},
+            normalised_content(page.body),
+        )
+        for page in pages
+        if not page.problem
+    ]
+    return len(said) == 2 and said[0] == said[1]
 
 
 def _is_given(value: object) -> bool:

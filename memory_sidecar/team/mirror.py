@@ -187,6 +187,7 @@ class _MirrorPass:
         steps = self._decide()
         for path in steps[MirrorStep.KEEP]:
             self._note_in_step(path, self._ours(path))
+        self._settle_alike(steps)
         self.done.conflicts += [self.state.open[path] for path in steps[MirrorStep.CONFLICT]]
         if self.wanted.gives:
             self._give_all(steps[MirrorStep.GIVE])
@@ -194,7 +195,7 @@ class _MirrorPass:
             self._take(steps[MirrorStep.TAKE])
         return self.done
 
-    def _decide(self) -> Mapping[MirrorStep, Sequence[str]]:
+    def _decide(self) -> dict[MirrorStep, list[str]]:
         wanted, paths = self.wanted, set(self.state.open)
         if wanted.gives:
             for path in {*self.ours, *self.state.files}:
@@ -216,6 +217,15 @@ class _MirrorPass:
                 hint="`memory-sidecar memory push` names what was",
             )
         return steps
+
+    def _settle_alike(self, steps: Mapping[MirrorStep, list[str]]) -> None:
+        """Take, or give, what two people stored at once: it is no conflict."""
+        for folder, contents in self._read(steps[MirrorStep.CONFLICT]):
+            for path, (_, text) in contents.items():
+                ours = read_or_none(folder, path.partition("/")[2])
+                if ours and text and folder.are_alike(ours, text.encode()):
+                    steps[MirrorStep.CONFLICT].remove(path)
+                    steps[MirrorStep.TAKE if self.wanted.takes else MirrorStep.GIVE].append(path)
 
     def _ours(self, path: str) -> str:
         return self.ours[path].hash if path in self.ours else ""
@@ -282,20 +292,26 @@ class _MirrorPass:
     # Taking
 
     def _take(self, paths: Sequence[str]) -> None:
+        for folder, contents in self._read(paths):
+            with folder.changing():
+                for path, found in contents.items():
+                    self._take_one(path, folder, path.partition("/")[2], found)
+        for path in paths:
+            if self.mirror.folder_of(path) is None:
+                self.done.left_out[path] = "its name cannot be a file name on this machine"
+                self.state.open.pop(path, None)
+
+    def _read(self, paths: Sequence[str]) -> Iterator[tuple[MirroredFolder, dict[str, Content]]]:
+        """Yield what the team has of those of `paths` that are allowed, a few at a time."""
         places = {path: self.mirror.folder_of(path) for path in paths}
         for folder in self.mirror.folders.values():
-            files = {path: each[1] for path, each in places.items() if each and each[0] is folder}
-            left = sorted(files)
+            left = sorted(path for path, place in places.items() if place and place[0] is folder)
             while left:
                 contents = self._contents(left, folder.max_bytes)
                 last = max(contents, default=left[-1])
-                with folder.changing():
-                    while left and left[0] <= last:
-                        path = left.pop(0)
-                        self._take_one(path, folder, files[path], contents.get(path, GONE))
-        for path in (path for path, place in places.items() if place is None):
-            self.done.left_out[path] = "its name cannot be a file name on this machine"
-            self.state.open.pop(path, None)
+                read = [path for path in left if path <= last]
+                yield folder, {path: contents.get(path, GONE) for path in read}
+                left = left[len(read) :]
 
     def _contents(self, paths: Sequence[str], most_bytes: int) -> dict[str, Content]:
         return self.mirror.link.read(

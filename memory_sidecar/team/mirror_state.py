@@ -53,6 +53,7 @@ class MirroredFolder:
     scan: Callable[[Collection[str] | None], Scan]  # below the given paths, or everything for None
     changing: Callable[[], AbstractContextManager[None]]  # locks out other writers of ours
     is_path: Callable[[str], bool]  # whether a file in it may have this path
+    are_alike: Callable[[bytes, bytes], bool]  # whether two contents differ in nothing but times
 
     def read(self, path: str) -> bytes | None:
         """Read a file; `None` if it is missing. Raises FileRefused for what is no regular file."""

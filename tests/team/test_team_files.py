@@ -172,6 +172,28 @@ def test_pulling_over_a_conflict_keeps_ours_in_the_archive(address, machine):
     assert [each["path"] for each in batches] == ["rule.md", "rule.md"]
 
 
+@pytest.mark.parametrize("command", ["push", "pull"])
+def test_what_two_stored_alike_is_no_conflict(address, machine, command):
+    one, two = machine("one", address), machine("two", address)
+    text = "---\ncreated_at: 2026-03-0{day}T10:00:00Z\ntags: [style]\n---\nTabs.\n"
+    for each, day, newline in ((one, 1, "\n"), (two, 2, "\r\n")):
+        each.folder("shared").mkdir(parents=True)
+        for name in ("rule.md", "pitfall/_category.md"):
+            file = each.folder("shared") / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text.format(day=day), newline=newline)
+    write_memory(one.folder("shared"), "other.md", "Tabs.")
+    write_memory(two.folder("shared"), "other.md", "Spaces.")
+    assert one("memory", "push", "--agent", "shared").status == 0
+    done = two("memory", command, "--agent", "shared", "--json")
+    assert [each["path"] for each in done.json["conflicts"]] == ["other.md"]
+    assert [*done.json["given"], *done.json["taken"]] == ["pitfall/_category.md", "rule.md"]
+    one("memory", "pull", "--agent", "shared")
+    for name in ("rule.md", "pitfall/_category.md"):
+        ours, theirs = (each.folder("shared") / name for each in (one, two))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
 def test_what_is_saved_while_the_teams_text_goes_to_the_disk_stays(address, machine, monkeypatch):
     one, two = machine("one", address), machine("two", address)
     ours, sync = two.folder("shared") / "rule.md", os.fsync
