@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import chain
 from math import fsum
 
+from memory_sidecar.code.framing import without_framing
 from memory_sidecar.code.query_names import QueryNames
-from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS

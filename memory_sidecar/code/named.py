@@ -26,6 +26,7 @@ import numpy as np
 
 from memory_sidecar.code.asides import asides_of
 from memory_sidecar.code.directory import Line, is_at
+from memory_sidecar.code.guides import ENTRY_PAGES
 from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
 from memory_sidecar.code.question import Question
@@ -36,12 +37,6 @@ from memory_sidecar.code.unknown_names import resolve_undefined
 from memory_sidecar.index.ids import distinct
 from memory_sidecar.index.keyword import Keywords
 
-# Always candidates if a guide is asked for: the arms would find tests for "how do I run the tests".
-ENTRY_PAGES = tuple(
-    f"{name}{ending}"
-    for name in ("README", "Readme", "readme", "CONTRIBUTING")
-    for ending in (".md", ".markdown", ".rst", "")
-)
 MAX_DEFINING = 10  # chunks that define a name in a sentence and lead
 
 

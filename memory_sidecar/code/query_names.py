@@ -20,8 +20,12 @@ from difflib import get_close_matches
 from memory_sidecar.code.classes import inherited
 from memory_sidecar.code.directory import Line, is_at, parse_place
 from memory_sidecar.code.graph import Defined, Graph
-from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR, definitions_meant, without_prototype
-from memory_sidecar.code.question import LOOKS_LIKE_NAME
+from memory_sidecar.code.name_parts import (
+    LOOKS_LIKE_NAME,
+    QUALIFIER_SEPARATOR,
+    definitions_meant,
+    without_prototype,
+)
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS

@@ -1,9 +1,21 @@
-"""What a query asks: its subject, its words, and what these say of the paths that may answer it.
+"""What a query asks: its subject, its words, its kinds, and what these say of paths.
 
-The wording of a request around its subject is left out, because its words would be searched for,
-too. "Can you show me the code for X", "where is X defined", "how does the app handle X" and "the X
-class" ask for X. In a project called shop, "how does shop round prices" asks how prices are
-rounded.
+    it asks, or has               told by             what that changes
+    ────────────────────────────────────────────────────────────────────────────────────────────
+    a guide: to install, to run   `guides`            prose gains, entry pages most
+    tests of something            `asides`            tests gain
+    a list, the value of a flag   `asides`            docs lose half as much
+    how to do something           `asides`            of docs, change logs alone lose
+    tests, docs, data … by word   `asides`            files of that kind do not lose
+    code, or what is like it      `_QUOTES_CODE`      its words count twice
+    the name of a language        `_LANGUAGE`         BM25 leaves it out, and counts what stands out
+    a request, for no guide       `framing`           its subject alone counts; it is no message
+    an import alone               `_IS_IMPORT`        it is neither message nor pasted code
+    a question word, "default …"  `_IS_NO_MESSAGE`    it is no message
+    names, paths, lines           `query_names`       see the table in `named`, which finds what
+    a message or pasted code      `messages` …        each of these means
+
+One question may be of several kinds.
 """
 
 from __future__ import annotations
@@ -14,8 +26,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.code.asides import PROSE, asides_of, asides_to, asks_for_tests, asks_which
-from memory_sidecar.index.project_name import cut_out, is_how_to_of, without_project
+from memory_sidecar.code.asides import asides_of, asides_to, asks_for_tests, asks_which
+from memory_sidecar.code.framing import without_actor, without_framing
+from memory_sidecar.code.guides import asks_for_guide, guide_boost
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
 KEYWORD_WEIGHT = 0.2
@@ -26,50 +39,9 @@ COMMON_NAMES = 5  # a word in the names of more files than these tells less
 ASIDE_PENALTY = 0.2
 DOCS_PENALTY = 0.1  # where docs state what is asked for as well as code
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
-GUIDE_BOOST = 0.2
-ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
 TESTS_BOOST = 0.1  # for a test, where tests are asked for
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
 MIN_INNER_LETTERS = 4  # of a word of the question that a file's name may hold anywhere
-MAX_FRAMES = 4  # phrases left out at each end of a request
-
-# The plural of an abbreviation, as in "normalize URIs", is no name.
-LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}(?!s\b)[a-z]|[?!]$")
-_THING = (
-    r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"
-    r"|file|line)s?"
-)
-_DOES = r"(?:handles?|implements?|defines?|contains?|holds|does|is\ responsible\ for|deals\ with)"
-_LEAD = re.compile(
-    rf"""\A\W*(?: please | (?:can|could|would|will)\ you
-    | i\ (?:need|want|have)\ to\ (?:know|see|understand|find|look\ at|change|modify|edit)
-    | i(?:'m|\ am)\ looking\ for | help\ me\ (?:find|see|understand) | (?:search|look)\ for
-    | (?:tell|show|give|find)\ me | (?:explain|describe)(?:\ to\ me)?
-    | (?:find|locate|show|get|list|see)(?=\ (?:(?:where|how|what|which|the\ {_THING})\b|\S+$))
-    | (?:all\ )?(?:the\ )?{_THING}\ (?:(?:that|which)\ {_DOES}|for|of|that|which|where|behind)
-    | (?:which|what)\ {_THING}(?:\ {_DOES})?
-    | where\ (?:is|are|do\ we) | what\ (?:is|are) | what\ (?:does|do)(?=\ .*\ do\W*$)
-    | what\ happens\ (?:when|if|after|to) | how\ (?:do|does|did)(?=\ .*\ works?\W*$)
-    | how\ (?:do|does|did)\ (?:it|this|they|we|the\ \S+)\ (?:handle|implement)
-    )(?![^\s,:])[\s,:]*""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_TAIL = re.compile(
-    rf"""\b(?: please | here | works? | lives? | do
-    | (?:(?:is|are|was|were|gets?)\ )?(?:implemented|handled|defined|located|declared|done)
-    | in\ (?:the|this|our)\ (?:code|code\ ?base|repo|repository|project)
-    | (?:in\ )?(?:which|what)\ {_THING}\ (?:is\ it|(?:do|should|must|would)\ i\b.*)
-    )\W*$""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# Words beside a name, as in "QuerySet class" and "def parse_args"; "hash function" has no name.
-_KINDS = frozenset(
-    "class def definition enum fn func function implementation interface method module signature"
-    " source code struct the trait type".split()
-)
-_JOINING = re.compile(r"\A(?:where|how|what|which)\s+", re.IGNORECASE)
-# "How does the app handle X" asks for X, whatever handles it.
-_ACTOR = r"\b(?P<does>do|does|did|can|should)\ \S+(?=\ (?:handle|implement)\b)"
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
 _LANGUAGE = re.compile(
@@ -88,29 +60,6 @@ _IS_IMPORT = re.compile(
 _IS_NO_MESSAGE = re.compile(
     rf"{QUESTION_WORD.pattern}|\A(?-i:default) [\w -]*\Z", QUESTION_WORD.flags
 )
-
-# A question of users or builders of the project, which its README and docs answer.
-_GUIDE = re.compile(
-    r"\bhow (?:do|can|should|would) (?:i|you|one)\b"
-    r"|\bhow (?:to|(?:do|can|should) we) (?:install|run|build|compile|configure|set ?up|contribute"
-    r"|upgrade|migrate|deploy|release|start|launch|get|use|test(?! (?:if|for|that|whether)\b))\b"
-    r"|\b(?:get(?:ting)? started|quick ?start|hello world|install(?:ation|ing)|contribut(?:e|ing)"
-    r"|(?:what|system) (?:are the )?requirements|supported versions?|simple example"
-    r"|versions? (?:is|are) (?:supported|required|needed)"
-    r"|(?:which|what) [\w .-]{0,60}versions? [\w .-]{0,60}support\w*"
-    r"|how is [\w .-]+ licensed|(?:which|what) licen[cs]e"
-    r"|report (?:(?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability)|bugs))\b"
-    r"|\A\W*(?:run(?:ning)? (?:\w+ ){0,2}tests\b|(?:migrat|upgrad)(?:e|ing) from\b.*\bto\b)",
-    re.IGNORECASE,
-)
-_ENTRY_PAGE = re.compile(
-    r"^(?:readme|contributing|install(?:ing|ation)?|hacking|develop\w*|getting.?started)[^/]*$"
-    r"|^(?:\.github/|docs?/)?(?:security|contributing)[^/]*$",
-    re.IGNORECASE,
-)
-_NOTICES = re.compile(r"(^|/)(?:change|history|news|release|licen[cs]e)[^/]*$", re.IGNORECASE)
-_ASKS_FOR_LICENCE = re.compile(r"\blicen[cs]e[ds]?\b", re.IGNORECASE)
-_LICENCE = re.compile(r"^(?:docs?/)?(?:licen[cs]e|copying|unlicense)[^/]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +88,15 @@ class Question:
         The name of the only source says nothing: "how does shop round prices" asks how prices are
         rounded. A guide to shop need not be in a file called shop, even beside other sources.
         """
-        asks_for_guide = bool(_GUIDE.search(asked)) or any(
-            is_how_to_of(asked, source) for source in sources
-        )
+        for_guide = asks_for_guide(asked, sources)
         about = named = asked
-        if not asks_for_guide:
+        if not for_guide:
             if len(sources) == 1:
-                named = cut_out(_ACTOR, without_project(asked, *sources))
+                named = without_actor(asked, *sources)
             about = without_framing(named)
         is_import = bool(_IS_IMPORT.match(asked.rstrip()))
         subject, languages = _LANGUAGE.subn("", about)
-        left_out = STOPWORDS.union(*map(matchable_words, sources if asks_for_guide else ()))
+        left_out = STOPWORDS.union(*map(matchable_words, sources if for_guide else ()))
         matchable = matchable_words(about)
         words = tuple(word for word in matchable if word not in left_out) or tuple(
             word for word in matchable if word not in STOPWORDS
@@ -161,11 +108,11 @@ class Question:
             subject=subject.strip() or about,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
-            asks_for_guide=asks_for_guide,
-            projects=frozenset(sources if asks_for_guide else ()),
+            asks_for_guide=for_guide,
+            projects=frozenset(sources if for_guide else ()),
             asks_for_tests=asks_for_tests(named),
             asks_which=asks_which(named),
-            asides=asides_to(named, asks_for_guide=asks_for_guide),
+            asides=asides_to(named, asks_for_guide=for_guide),
             words=words,
             prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
         )
@@ -247,13 +194,7 @@ class Question:
 
     def guide_boost(self, path: str) -> float:
         """Return what a chunk of the file at `path` gains if a guide is asked for, else 0."""
-        if not self.asks_for_guide:
-            return 0.0
-        if _LICENCE.search(path) and _ASKS_FOR_LICENCE.search(self.text):
-            return ENTRY_PAGE_BOOST
-        if not PROSE.search(path) or _NOTICES.search(path):
-            return 0.0
-        return ENTRY_PAGE_BOOST if _ENTRY_PAGE.search(path) else GUIDE_BOOST
+        return guide_boost(path, self.text) if self.asks_for_guide else 0.0
 
     def tests_boost(self, path: str) -> float:
         """Return what a chunk of the file at `path` gains if tests are asked for and it is one."""
@@ -281,30 +222,3 @@ def matchable_words(text: str) -> tuple[str, ...]:
     """Return the distinct words in identifiers of `text` that are long enough to match others."""
     words = dict.fromkeys(plain_words(text))
     return tuple(word for word in words if len(word) >= MIN_MATCHED_LETTERS)
-
-
-def without_framing(text: str) -> str:
-    """Return `text` without the wording around what it is about, and without its question mark.
-
-    `text` itself if nothing would remain.
-    """
-    subject = whole = " ".join(text.split())
-    for _ in range(MAX_FRAMES):
-        subject = _LEAD.sub("", subject, count=1)
-    if subject != whole:
-        for _ in range(MAX_FRAMES):
-            subject = _TAIL.sub("", subject).rstrip(" ,")
-        subject = _JOINING.sub("", subject)
-    if " " in subject and (subject != whole or QUESTION_WORD.match(subject)):
-        subject = subject.rstrip("?!. ")  # not of a message, nor of a name: `empty?`
-    names = [word for word in subject.split() if word.lower().rstrip("?!.,:") not in _KINDS]
-    if len(names) == 1 and _is_name(names[0]):
-        subject = names[0]
-    if subject == whole or not set(plain_words(subject)) - STOPWORDS:
-        return text
-    return subject
-
-
-def _is_name(word: str) -> bool:
-    """Whether a word beside its kind is a name: "QuerySet class" has one, "TCP interface" none."""
-    return bool(LOOKS_LIKE_NAME.search(word)) or (word[0].isupper() and not word.isupper())

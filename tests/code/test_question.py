@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.asides import is_aside, is_data
+from memory_sidecar.code.guides import ENTRY_PAGE_BOOST, GUIDE_BOOST
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.question import (
     ASIDE_PATH_SHARE,
     ASIDE_PENALTY,
     COMMON_NAMES,
     DOCS_PENALTY,
-    ENTRY_PAGE_BOOST,
-    GUIDE_BOOST,
     KEYWORD_WEIGHT,
     KEYWORD_WEIGHT_QUOTED,
     NAME_WEIGHT,
