@@ -94,6 +94,11 @@ def examine_team(services: Services) -> Iterator[Check]:
     line = team_line(replace(team, agents=()))
     yield Check("team", problem is None, line, problem.hint if problem else "")
     for each in team.agents:
+        if each.unsent:
+            hint = f"`memory-sidecar memory push --agent {each.name}` sends it, or says why not"
+            yield _check(
+                each.name, "team", True, "not all that was changed here is there yet", hint
+            )
         if each.differing:
             text = f"different there: {_shorten([file.path for file in each.differing])}"
             hint = f"`memory-sidecar memory pull --agent {each.name}`, or push; --over decides"

@@ -84,6 +84,10 @@ class TeamFiles:
         """List the conflicts as of the last exchange; asks no server."""
         return _differing(self._mirror.differing_files())
 
+    def owes(self) -> bool:
+        """Whether the team lacks changes that commands made here; asks no server."""
+        return self._mirror.state_file.owes()
+
     def before_reading(self, reporter: Reporter) -> None:
         """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""
         if self._link.is_unreachable:

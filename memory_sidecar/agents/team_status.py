@@ -20,6 +20,7 @@ class TeamAgent:
     differing: Annotated[
         tuple[Differing, ...], about("what the team has otherwise, as of the last exchange")
     ]
+    unsent: Annotated[bool, about("whether the team lacks changes that commands made here")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ def team_status(services: Services) -> TeamStatus | None:
         except SidecarError as error:
             problem = problem or build_from(Problem, error)
         else:
-            agents.append(TeamAgent(name, files.differing() if files else ()))
+            if files:
+                agents.append(TeamAgent(name, files.differing(), files.owes()))
     files_away = 0
     if problem and (codebase := services.codebase()).paths.db.exists():
         with suppress(SidecarError):
@@ -73,4 +75,6 @@ def team_line(team: TeamStatus) -> str:
         line += f"; it stores {', '.join(each.name for each in team.agents)}"
     if differing := [head.path for each in team.agents for head in each.differing]:
         line += f", and {', '.join(differing)} different from this machine"
+    if unsent := [each.name for each in team.agents if each.unsent]:
+        line += f"; not sent to it yet: all that was changed here of {', '.join(unsent)}"
     return line

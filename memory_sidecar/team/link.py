@@ -84,6 +84,18 @@ Values = Sequence[Any] | Mapping[str, Any]
 Statement = tuple[str, Values]
 
 
+def _grant_of(message: str) -> str:
+    """Name the role that permits what `message` denies; "" of what only the owner may."""
+    for denied, role in (
+        ("mirrored", "agent"),
+        (f"schema {SCHEMA_NAME}", "reader"),
+        (" table ", "indexer"),
+    ):
+        if denied in message:
+            return f" and grants memory_sidecar_{role}"
+    return ""
+
+
 class TeamLink:
     """The connections to a team's database. Thread-safe."""
 
@@ -282,7 +294,7 @@ class TeamLink:
                 remedy = (
                     "a superuser runs CREATE EXTENSION vector there"
                     if "extension" in message
-                    else "its owner runs `memory-sidecar team init` and grants the role"
+                    else f"its owner runs `memory-sidecar team init`{_grant_of(message)}"
                 )
                 return DatabaseRefused(
                     f"{self.shown}: {message}", hint=f"{remedy}: see docs/team.md"

@@ -72,7 +72,7 @@ class Mirror:
         self.link = link
         self.agent = agent
         self.folders = {each.name: each for each in folders}
-        self._state = StateFile(folders[0].tree, state)
+        self.state_file = StateFile(folders[0].tree, state)
         self.archive = archive
 
     def exchange(
@@ -82,7 +82,7 @@ class Mirror:
 
         Raises DatabaseError, StoreBusy and errors of writing files; see `MirrorReport.failure`.
         """
-        with self._state.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
+        with self.state_file.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
             state.hear(self._read_news(state, made_by=reporter if wanted.gives else None))
             if wanted.gives:
                 ours = self._local_files(state, wanted.changed)
@@ -99,17 +99,17 @@ class Mirror:
         Waits for no exchange: the next one finds the note.
         """
         named = tuple(f"{path}/" for path in changed)
-        touched = [path for path in self._state.load().files if f"{path}/".startswith(named)]
+        touched = [path for path in self.state_file.load().files if f"{path}/".startswith(named)]
         there = self._hash_files(touched)
-        self._state.note_owed({path: path in there for path in touched})
+        self.state_file.note_owed({path: path in there for path in touched})
 
     def has_news(self) -> bool:
         """Whether the team has changes that this machine has not read. Raises DatabaseError."""
-        return bool(self._read_news(self._state.load()).heads)
+        return bool(self._read_news(self.state_file.load()).heads)
 
     def differing_files(self) -> list[TeamFile]:
         """Return the team's files that differed here after the last exchange; asks no server."""
-        return sorted(self._state.load().open.values(), key=lambda head: head.path)
+        return sorted(self.state_file.load().open.values(), key=lambda head: head.path)
 
     def folder_of(self, path: str) -> tuple[MirroredFolder, str] | None:
         """Return the folder of a file and its path in it; `None` for a path that is not allowed."""

@@ -161,6 +161,10 @@ class StateFile:
         except _NONE:
             return MirrorState()
 
+    def owes(self) -> bool:
+        """Whether the team lacks changes that commands made here; asks no server."""
+        return self.load().owes or self._tree.status(self._owed) is not None
+
     @contextmanager
     def changing(self, *, patience_s: float, what: str) -> Iterator[MirrorState]:
         """Load the state under its lock; it is saved after the block, even if that fails."""

@@ -359,6 +359,11 @@ def test_a_role_that_may_only_read_hears_of_the_others_though_it_stored_somethin
     writer("store", "Tabs", "--agent", "shared", "--category", "rules")
     stored = reader("store", "Never retry", "--agent", "shared", "--category", "rules")
     assert "not sent to the team yet" in stored.err
+    assert "grants memory_sidecar_agent: see" in stored.err
+    assert "not sent to it yet: all that was changed here of shared" in reader("status").out
+    checks = [check.text for check in examine_team(reader.services)]
+    assert checks[1:] == ["not all that was changed here is there yet"]
+    assert [each["unsent"] for each in writer.valid_json("status")["team"]["agents"]] == [False]
     writer("store", "Spaces", "--agent", "shared", "--category", "rules")
     reader.services.agent("shared").team.before_reading(Notices())
     writer("store", "Semicolons", "--agent", "shared", "--category", "rules")
@@ -580,7 +585,8 @@ def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
     stored = gone("store", "Never give up", "--agent", "shared", "--category", "rules")
     assert (stored.status, "sent to it later" in stored.err) == (0, True)
     assert gone.json("status")["team"]["problem"]["code"] == "database_unreachable"
-    assert [check.ok for check in examine_team(gone.services)] == [False]
+    away, unsent = examine_team(gone.services)
+    assert (away.ok, unsent.text) == (False, "not all that was changed here is there yet")
 
     back = machine("one", address)
     assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/never-give-up.md"]
