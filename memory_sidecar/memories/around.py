@@ -20,8 +20,7 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign, words_and_phrases
-from memory_sidecar.memories.files import statement_of
-from memory_sidecar.memories.lists import title_of
+from memory_sidecar.memories.files import statement_of, title_of
 from memory_sidecar.memories.lookup import paths_there
 from memory_sidecar.memories.model import (
     SUPERSEDED_SQL,

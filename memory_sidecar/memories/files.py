@@ -1,22 +1,29 @@
 """Parses the text of a memory's file, and derives its id, hash and file name. Opens no file.
 
 A memory is a Markdown page; its category is its folder. The frontmatter may have been written by
-hand: missing keys have defaults, other spellings of values are understood, the rest is ignored.
+hand or by another tool: missing keys have defaults, other spellings of keys and values are
+understood, the rest is ignored.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from memory_sidecar.core.atomic import file_hash
+from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.disk.frontmatter import Page, parse_page
 from memory_sidecar.memories.names import slug
 
 UNKNOWN_SOURCE = "unknown"
 FALLBACK_SLUG = "memory"
+TITLE_CHARACTERS = 160
+_MARKS = re.compile(r"^(?:[#>*]+[ \t]+)+|(?<![ \t])[ \t]+#+$")
+_EMPHASIS = re.compile(r"^(?:\*{1,3}(?=\S)([^*]+)(?<=\S)\*{1,3}(?!\w)|_(\w+ .*[^\W_][.!?]?)_$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,11 @@ def statement_of(content: str) -> str:
     return statement if line and "\n" not in subject else content
 
 
+# Our own key first, then those of Obsidian, basic-memory and Claude Code.
+_CREATED = ("created_at", "created", "date")
+_UPDATED = ("updated_at", "updated", "modified")
+_SUMMARY = ("summary", "description", "title")
+
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
 _STORED_AT = {"created_at", "updated_at"}
 _OF_THE_FILE = ("project", "body_line", "has_created_at", "has_updated_at")
@@ -76,16 +88,17 @@ def read_memory(text: str, *, mtime_ms: int) -> MemoryPage:
 def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
     """Make a memory of a parsed page; otherwise as `read_memory`."""
     meta = page.meta
-    made_at = next(filter(_is_given, map(meta.get, ("created_at", "date"))), None)
-    created = parse_time(made_at)
-    updated = parse_time(meta.get("updated_at"))
+    created = next(_times_of(meta, _CREATED), None)
+    updated = max(_times_of(meta, _UPDATED), default=None)
     return MemoryPage(
         content=normalised_content(page.body),
         created_at=created if created is not None else mtime_ms,
         updated_at=updated if updated is not None else mtime_ms,
         source=_text(meta.get("source")) or UNKNOWN_SOURCE,
-        tags=texts(meta.get("tags")),
-        summary=_text(meta.get("summary")),
+        tags=_tags_in(meta.get("tags")),
+        summary=next(
+            filter(None, (" ".join(_text(meta.get(key)).split()) for key in _SUMMARY)), ""
+        ),
         status=_text(meta.get("status")),
         expires_at=parse_time(meta.get("expires_at")),
         pinned=meta.get("pinned") in (True, 1, "yes", "on"),
@@ -97,9 +110,14 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
         project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem or _problem_of_times(meta),
-        has_created_at=_is_given(made_at),
+        has_created_at=any(_is_given(meta.get(key)) for key in _CREATED),
         has_updated_at=updated is not None,
     )
+
+
+def _times_of(meta: Mapping[str, object], keys: Iterable[str]) -> Iterator[int]:
+    """Yield the times under `keys` that can be parsed, in epoch ms."""
+    return (time for time in map(parse_time, map(meta.get, keys)) if time is not None)
 
 
 def _problem_of_times(meta: Mapping[str, object]) -> str:
@@ -164,10 +182,36 @@ def naming_lines(content: str) -> list[str]:
     return content.split("\n")
 
 
+def title_of(summary: str, content: str) -> str:
+    """Return the summary, or else the first line of the content, shortened and without markup.
+
+    A line without letters and digits, such as `---`, is a title only where there is no other.
+    """
+    if summary:
+        return summary
+    lines = map(_without_markup, naming_lines(content))
+    first = next((line for line in lines if any(map(str.isalnum, line))), "")
+    first = first or content.partition("\n")[0]
+    return first_words(first, TITLE_CHARACTERS, "…")
+
+
+def _without_markup(line: str) -> str:
+    """Return `line` without the marks of a heading, a quotation, and bold or italic words at first.
+
+    A mark that belongs to a word stays: `C#`, `__init__`, `**kwargs`, `List<str>`.
+    """
+    return _EMPHASIS.sub(r"\1\2", _MARKS.sub("", line.strip()), count=1)
+
+
 def memory_slug(content: str, summary: str = "") -> str:
     """Make a file name, without suffix, of the summary or else the first line with words."""
     lines = (line for line in (summary, *naming_lines(content)) if line.strip())
     return next(filter(None, map(slug, lines)), FALLBACK_SLUG)
+
+
+def plain_tag(tag: str) -> str:
+    """Return `tag` as it is found by: without the `#` that Obsidian's users write before it."""
+    return tag.removeprefix("#") or tag
 
 
 def tags_by_key(tags: Iterable[str]) -> dict[str, str] | None:
@@ -203,6 +247,12 @@ def texts(value: object) -> tuple[str, ...]:
         case _:
             found = (_text(value),)
     return tuple(dict.fromkeys(text.strip() for text in found if text.strip()))
+
+
+def _tags_in(value: object) -> tuple[str, ...]:
+    """Read tags as `texts` does; `#ux #shop` are two."""
+    found = ((tag.split() if tag.startswith("#") else [tag]) for tag in texts(value))
+    return tuple(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _text(value: object) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
@@ -23,7 +22,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted, first_present
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.memories.files import naming_lines, tags_by_key
+from memory_sidecar.memories.files import tags_by_key, title_of
 from memory_sidecar.memories.model import (
     COLD_SQL,
     EXPIRED_SQL,
@@ -40,8 +39,6 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.names import is_in
 from memory_sidecar.memories.results import SUPERSEDED, Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
-
-TITLE_CHARACTERS = 160
 
 Place = tuple[Any, str, int]
 """The sort value of a memory, its path, and its key."""
@@ -334,16 +331,3 @@ def _make_stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]
 
 
 _SHOWN_FIELDS = {each.name for each in fields(Memory)}
-
-
-def title_of(summary: str, content: str) -> str:
-    """Return the summary, or else the first line of the content, shortened and without markup.
-
-    A line without letters and digits, such as `---`, is a title only where there is no other.
-    """
-    if summary:
-        return summary
-    lines = (line.strip("#*_> \t") for line in naming_lines(content))
-    first = next((line for line in lines if any(map(str.isalnum, line))), "")
-    first = first or content.partition("\n")[0]
-    return first_words(first, TITLE_CHARACTERS, "…")

@@ -12,7 +12,7 @@ from enum import StrEnum
 from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.disk.atoms import COLD_AFTER, HOT_REFS
-from memory_sidecar.memories.files import MemoryPage
+from memory_sidecar.memories.files import MemoryPage, plain_tag
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_known_category
 from memory_sidecar.memories.results import Memory
 
@@ -103,8 +103,9 @@ class MemoryFilter:
     with_superseded: bool = False
 
     def __post_init__(self) -> None:
-        """Normalise the category. Raises PathRefused for one that leaves its root."""
+        """Normalise category and tags. Raises PathRefused for a category that leaves its root."""
         object.__setattr__(self, "category", check_known_category(self.category))
+        object.__setattr__(self, "tags", tuple(map(plain_tag, self.tags)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from memory_sidecar.memories.files import (
     read_memory,
     tags_by_key,
     texts,
+    title_of,
 )
 
 MARCH_1 = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -36,6 +37,26 @@ def test_a_memory_says_what_its_frontmatter_says():
     assert memory.expires_at == MARCH_1 + (14 * 60 + 48) * 60_000
     assert memory.is_expired(memory.expires_at)
     assert not memory.is_expired(memory.expires_at - 1)
+
+
+def test_the_keys_of_other_tools_are_understood():
+    page = "---\n{}\n---\nText.\n".format
+    note = read_memory(
+        page(
+            "title: Totals\ncreated: 2026-03-01T09:12:00Z\nmodified: 2026-03-02\n"
+            "tags: '#ux #shop/tax'"
+        ),
+        mtime_ms=7,
+    )
+    assert (note.summary, note.tags) == ("Totals", ("#ux", "#shop/tax"))
+    assert note.created_at == MARCH_1
+    assert note.updated_at == MARCH_1 + (14 * 60 + 48) * 60_000
+    told = read_memory(page("name: totals\ndescription: >\n  In cents,\n  always"), mtime_ms=7)
+    assert told.summary == "In cents, always"
+    edited = read_memory(page("updated_at: 2026-02-01\nupdated: 2026-03-01T09:12:00Z"), mtime_ms=7)
+    assert edited.updated_at == MARCH_1
+    odd = read_memory(page("created: 01.03.2026"), mtime_ms=7)
+    assert (odd.created_at, odd.problem) == (7, "")
 
 
 def test_a_bare_page_is_a_memory():
@@ -98,3 +119,29 @@ def test_a_new_file_is_called_after_its_summary_or_first_words():
     assert memory_slug("# Use SQLite", summary="Storage decision") == "storage-decision"
     assert memory_slug("---\n🎉\nthen words") == "then-words"
     assert memory_slug("🎉") == "memory"
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("# Totals are cents\nof tax, too", "Totals are cents"),
+        ("---\nkind: pitfall\n---\nTotals are cents", "Totals are cents"),
+        ("---\ntitle: Totals\n---\nThey are cents", "Totals"),
+        ("---\ntitle: |\n  Totals\n  of tax\n---\nThey are cents", "Totals"),
+        ("---\n- of tax\n---\nTotals are cents", "- of tax"),
+        ("---\ntitle: [\n---\n", "title: ["),
+        ("****\n\nTotals", "Totals"),
+        ("*\n" * 60 + "Totals\nof tax", "Totals"),
+        ("🦊\n🐻", "🦊"),
+        ("## > Quoted ##", "Quoted"),
+        ("Use records in C#", "Use records in C#"),
+        ("__init__.py stays empty, as does __main__", "__init__.py stays empty, as does __main__"),
+        ("**kwargs hide a typo, *args too", "**kwargs hide a typo, *args too"),
+        ("Never return List<String>", "Never return List<String>"),
+        ("#ux is for Jonas", "#ux is for Jonas"),
+        ("**Totals:** in cents", "Totals: in cents"),
+        ("_Totals are cents._", "Totals are cents."),
+    ],
+)
+def test_a_memory_is_called_by_its_first_line_with_words(content, title):
+    assert title_of("", content) == title

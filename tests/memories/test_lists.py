@@ -9,7 +9,6 @@ import pytest
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.lists import title_of
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from tests.conftest import write_memory
 
@@ -22,7 +21,7 @@ def listed(make_agent, data_dir):
     """`listed(category="a", ...)`: the names of what a list with that filter has."""
     folder = data_dir / "knowledge" / "architect"
     write_memory(folder, "a/one.md", "x" * 400, updated_at="2026-01-01", tags=["red", "area:ui"])
-    write_memory(folder, "a/b/two.md", "x" * 40, updated_at="2026-02-01", tags=["area:db"])
+    write_memory(folder, "a/b/two.md", "x" * 40, updated_at="2026-02-01", tags=["area:db", "#ux"])
     write_memory(folder, "ab/three.md", created_at="2025-01-01", source="agent:tester")
     write_memory(folder, "four.md", expires_at="2026-02-28", status="Draft")
     write_memory(folder, "five.md", status="superseded")
@@ -68,6 +67,8 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
     ({"tags": ("red", "area:db")}, ["two", "one"]),
     ({"tags": ("area:",)}, ["two", "one"]),
     ({"tags": ("area", "re", "redd")}, []),
+    ({"tags": ("ux",)}, ["two"]),
+    ({"tags": ("#red", "#ux")}, ["two", "one"]),
     ({"updated_after": NOW - 27 * DAY_MS}, ["three", "K-001", "PAT-001", "six"]),
     ({"updated_before": NOW - 27 * DAY_MS}, ["two", "one"]),
     ({"created_before": NOW - 300 * DAY_MS}, ["three"]),
@@ -157,21 +158,3 @@ def test_categories_are_those_in_use_or_described(make_agent, data_dir):
     only.unlink()
     agent.index_written(["a/b/only.md"], reporter=Silent())
     assert categories() == described
-
-
-@pytest.mark.parametrize(
-    ("content", "title"),
-    [
-        ("# Totals are cents\nof tax, too", "Totals are cents"),
-        ("---\nkind: pitfall\n---\nTotals are cents", "Totals are cents"),
-        ("---\ntitle: Totals\n---\nThey are cents", "Totals"),
-        ("---\ntitle: |\n  Totals\n  of tax\n---\nThey are cents", "Totals"),
-        ("---\n- of tax\n---\nTotals are cents", "- of tax"),
-        ("---\ntitle: [\n---\n", "title: ["),
-        ("****\n\nTotals", "Totals"),
-        ("*\n" * 60 + "Totals\nof tax", "Totals"),
-        ("🦊\n🐻", "🦊"),
-    ],
-)
-def test_a_memory_is_called_by_its_first_line_with_words(content, title):
-    assert title_of("", content) == title
