@@ -52,7 +52,8 @@ _LANGUAGE = re.compile(
 
 # Of one line: it asks for what it imports, not for the files that do so, too.
 _IS_IMPORT = re.compile(
-    r"\A\W*(?:(?:pub )?use [\w:]*(?:::|\\)|import (?:\w+ )?['\"]?[\w/]*\.[\w./]"
+    r"\A\W*(?:(?:pub )?use [\w:]*(?:::|\\)"
+    r"|import (?:\w+ )?['\"]?[\w/]*\.[\w./]++(?! (?!as |hid(?:e|ing) |show )\w)"
     r"|import\b[^'\"]*\bfrom ['\"]|from [\w.]+ import |# *include ['\"<]"
     r"|require(?:_relative)?[ (]['\"]|autoload :)[^\n]*\Z"
 )

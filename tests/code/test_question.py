@@ -231,6 +231,9 @@ def test_docs_lose_half_as_much_where_a_value_or_a_list_is_asked_for(asked):
         "import { price } from './till'",
         "import '../till.dart';",
         "import com.shop.Till;",
+        "import static com.shop.Till.price;",
+        "import com.shop.Till as Counter",
+        "import '../till.dart' show Price;",
         "import qualified Shop.Till as Till",
         "from shop.till import price",
         '#include "till.h"',
@@ -246,7 +249,14 @@ def test_an_import_is_no_message_that_files_with_the_same_import_hold(line):
 
 
 @pytest.mark.parametrize(
-    "words", ["import of prices failed", "use of a closed till", "require a price", "from the till"]
+    "words",
+    [
+        "import of prices failed",
+        "import shop.till failed",
+        "use of a closed till",
+        "require a price",
+        "from the till",
+    ],
 )
 def test_words_that_begin_like_an_import_may_be_a_message(words):
     assert Question.of(words).message
