@@ -136,21 +136,22 @@ def quoted_in(text: str, code: Mapping[int, str]) -> list[int]:
 def _quotes(words: Sequence[str], code: str) -> bool:
     """Whether `words` stand in `code` as `quoted_in` says; the outer two may be parts of words.
 
-    All places are followed at once: an expression would try every way through `0, 0, 0, 0, 0`.
+    All places are followed at once, as the bits of one number: an expression would try every way
+    through `0, 0, 0, 0, 0`.
     """
     first, *inner, last = words
     for part in _GAP.split(code):
         said = _LETTERS.findall(part)
-        at = {place for place, word in enumerate(said) if word.endswith(first)}
+        at = sum(1 << place for place, word in enumerate(said) if word.endswith(first))
+        places: dict[str, int] = {}
         for word in inner:
-            at = {place for place in _after(at, said) if said[place] == word}
-        if any(said[place].startswith(last) for place in _after(at, said)):
+            if at and word not in places:
+                places[word] = sum(1 << place for place, each in enumerate(said) if each == word)
+            at = at and (at << 1 | at << 2) & places[word]
+        after = at << 1 | at << 2
+        if at and any(after >> place & 1 for place, w in enumerate(said) if w.startswith(last)):
             return True
     return False
-
-
-def _after(places: Iterable[int], said: Sequence[str]) -> set[int]:
-    return {place + step for place in places for step in (1, 2) if place + step < len(said)}
 
 
 def without_values(text: str) -> str:
