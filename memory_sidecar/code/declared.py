@@ -14,7 +14,9 @@ MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
 _PARAMETER_OF_TYPE = re.compile(r"T(?:[A-Z]\w*)?|[A-Z]\d?")  # `T item`, `TSource item`
 _NO_TYPES = frozenset("return new await is as in out ref var dynamic else case throw".split())
-_TYPE = re.compile(r"(\w+)(?:<[^()]*>)?(?:\[[],]*\])?(?:[?]?\s+|\s*[*&][\s*&]*)\Z")
+_TYPE = re.compile(r"(\w+)(?:[?]?\s+|\s*[*&][\s*&]*)\Z")
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+_MARKS = (" ", "*", "&")  # before a variable
 _END_OF_WORD = re.compile(r"\b")
 _END = re.compile(r"\b(?!\s*\()")
 
@@ -90,25 +92,43 @@ def _declared_type(lineages: Lineages, at: NamedFile, place: Place) -> str:
 
     Empty if none of them is called like the receiver, or if its type is a type parameter.
     """
-    name = place.receiver
     for signature in _signatures(lineages, at, place):
-        begin = max(signature.find(f"{mark}{name}") for mark in " *&") + 1
-        if not begin or not _END.match(signature, begin + len(name)):
-            continue
-        found = _TYPE.search(signature[:begin])
+        begin = _begin_of_variable(signature, place.receiver)
+        found = _TYPE.search(_without_arguments(signature[:begin])) if begin else None
         if found and found[1] not in _NO_TYPES:
             return "" if _PARAMETER_OF_TYPE.fullmatch(found[1]) else found[1]
     return ""
 
 
+def _begin_of_variable(signature: str, name: str) -> int:
+    """Return where `name` stands behind a type, and not as a function, or 0."""
+    begin = signature.find(name)
+    while begin >= 0:
+        if signature[begin - 1 : begin] in _MARKS and _END.match(signature, begin + len(name)):
+            return begin
+        begin = signature.find(name, begin + 1)
+    return 0
+
+
+def _without_arguments(text: str) -> str:
+    """Return `text` without the arguments of its types: `Map<K, List<V>> all` is `Map all`."""
+    while text != (text := _ARGUMENTS.sub("", text)):
+        pass
+    return text
+
+
 def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str]:
-    """Yield the signatures that may declare the receiver, the nearest first."""
-    around = lineages.graph.enclosing(at, place)
+    """Yield the signatures that may declare the receiver, the nearest first.
+
+    Around a local function that is a method, around a method the class with its constructor.
+    """
+    graph = lineages.graph
+    around = graph.enclosing(at, place)
     if around is None:
         return
     yield around.signature
-    fields = [d for d in lineages.graph.defined_for(at, place.receiver) if d.scope]
-    scope = around.path if fields else ""
+    fields = [d for d in graph.defined_for(at, place.receiver) if d.scope]
+    scope = around.path
     while scope:
         yield from (
             d.signature
@@ -120,3 +140,14 @@ def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str
             inherited = [d for d in fields if d.owner == base]
             if len(inherited) == 1:
                 yield inherited[0].signature
+        name = scope.rpartition(".")[2]
+        yield from (
+            d.signature for d in graph.defined(name) if d.path == scope and _is_around(d, at, place)
+        )
+
+
+def _is_around(defined: Defined, at: NamedFile, place: Place) -> bool:
+    """Whether a definition of the right path is around a place, be it in another part of it."""
+    if defined.at.id == at.id:
+        return defined.start_line <= place.line <= defined.end_line
+    return defined.is_type and defined.at.realm == at.realm and not at.scoping.whole_classes

@@ -46,6 +46,22 @@ def test_a_member_is_of_the_type_that_its_variable_is_declared_with(tmp_path, na
     assert told_in(tmp_path)("callers", name) == uses
 
 
+def test_a_variable_is_declared_by_any_head_around_it(tmp_path):
+    uses = (
+        "namespace Lib;\nclass Box<T>\n{\n    public void Warn() {}\n}\n"
+        "record Ship(Log Sink, Meter sinks, Log sink)\n{\n"
+        "    void A() { sinks.Warn(); }\n"
+        "    void B() { void Go() { sink.Warn(); } }\n"
+        "    void C(Meter all, Log one) { void Go() { one.Warn(); } }\n"
+        "    void D(List<Meter> all, Box<(Log, int)> box) { box.Warn(); }\n}\n"
+    )
+    write_tree(tmp_path, {"Refs.cs": FILES["Refs.cs"], "Ship.cs": uses})
+    ask = told_in(tmp_path)
+    assert ask("callers", "Meter.Warn") == ["Ship.cs:8 exact"]
+    assert ask("callers", "Log.Warn") == ["Ship.cs:9 exact", "Ship.cs:10 exact"]
+    assert ask("callers", "Box.Warn") == ["Ship.cs:11 exact"]
+
+
 def test_of_classes_that_differ_in_case_a_variable_is_of_the_first(tmp_path):
     names = ("decMode", "encMode", "tagMode", "simMode", "cutMode", "mapMode")
     both = "type {1} interface {{\n\tRun{0}()\n}}\n\ntype {0} struct{{}}\n"
