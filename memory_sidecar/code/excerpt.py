@@ -19,7 +19,14 @@ from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
-from memory_sidecar.index.words import MARKS, STOPWORDS, UNSPACED, plain_words, terms_of
+from memory_sidecar.index.words import (
+    MARKS,
+    STOPWORDS,
+    UNSPACED,
+    count_unspaced,
+    plain_words,
+    terms_of,
+)
 
 LINES = 5
 MAX_LINE = 160  # characters of a line of prose
@@ -31,7 +38,6 @@ _WORD = re.compile(  # of an identifier: get, URL, Parts
     rf"[A-Z]?(?:(?![_A-Z{UNSPACED}])[\w{MARKS}])+|[A-Z]+(?![^\W_A-Z{UNSPACED}])"
 )
 _IDENTIFIER = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+")  # of several words: save_page, savePage
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 _ARGUMENTS = re.compile(r"<[^<>]*>")  # of a type
 _EXTENDING = re.compile(r"(?:\w+ )*?(?:impl|extension)\b(?:.* for|(?!.* for)) &?(?:\w+::)*([\w.]+)")
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
@@ -254,7 +260,7 @@ def _type_extended(signature: str) -> str:
 
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:
     """Return the (start, end) of each word or pair of characters in `line` with one of `stems`."""
-    pairs = "|".join(re.escape(stem.replace(" ", "")) for stem in stems if _UNSPACED.search(stem))
+    pairs = "|".join(re.escape(stem.replace(" ", "")) for stem in stems if count_unspaced(stem))
     at = [each.span() for each in re.finditer(pairs, line, re.IGNORECASE)] if pairs else []
     words = (each for each in _WORD.finditer(line) if not _terms(each[0]).isdisjoint(stems))
     return at + [each.span() for each in words]

@@ -56,10 +56,11 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
     Some file systems hold such times, and a damaged archive sets them.
     """
-    modified, changed = (
-        max(-_LAST_NS, min(each, _LAST_NS)) for each in (status.st_mtime_ns, status.st_ctime_ns)
-    )
-    return (status.st_size, modified, changed)
+    return (status.st_size, _storable(status.st_mtime_ns), _storable(status.st_ctime_ns))
+
+
+def _storable(ns: int) -> int:
+    return ns if abs(ns) <= _LAST_NS else (_LAST_NS if ns > 0 else -_LAST_NS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,8 +225,7 @@ def is_own_folder(path: str) -> bool:
 
 def is_git_folder(path: str) -> bool:
     """Whether `path` is a bare repository, or the git directory of one: it holds no sources."""
-    names = (f"{path}{os.sep}{name}" for name in ("HEAD", "objects", "refs"))
-    return all(map(os.path.exists, names))
+    return all(os.access(f"{path}{os.sep}{name}", os.F_OK) for name in ("HEAD", "objects", "refs"))
 
 
 def is_left_out(path: str) -> bool:

@@ -204,8 +204,8 @@ BINARY_EXTENSIONS = frozenset(
 )
 
 
-_SECRET = re.compile(
-    r"""(?:^|/)(?:
+_SECRET_NAME = re.compile(
+    r"""
     \.env(?:rc|\.[^/]*)? | [^/]+\.env
     | id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?
     | [^/]+\.(?:pem|key|ppk|p8|p12|pfx|jks|kdbx?|agekey|ovpn)
@@ -215,11 +215,11 @@ _SECRET = re.compile(
     | \.?credentials(?:\.(?:json|ya?ml|toml|ini|csv|tfrc\.json))?
     | client[-_]secrets?[^/]*\.json | service[-_]?account[^/]*\.json | gha-creds-[^/]*\.json
     | application_default_credentials\.json | secrets?\.(?:ya?ml|json|toml|ini|properties)
-    | (?:[^/]*[._-])?kubeconfig(?:\.(?:ya?ml|json|conf))? | \.kube/config | \.docker/config\.json
-    | \.(?:ssh|gnupg|aws|azure)/.+
-    )$""",
+    | (?:[^/]*[._-])?kubeconfig(?:\.(?:ya?ml|json|conf))?
+    """,
     re.VERBOSE,
 )
+_IN_SECRET_FOLDER = re.compile(r"/\.(?:kube/config$|docker/config\.json$|(?:ssh|gnupg|aws|azure)/)")
 _EXAMPLE = re.compile(
     r"(?:^|[./_-])(?:example|sample|template|tmpl|tpl|dist|(?<!application_)defaults?|schema)"
     r"(?=[./_-]|$)"
@@ -229,9 +229,10 @@ _EXAMPLE = re.compile(
 def skip_as_secret(path: str) -> str:
     """Return a reason if a file at `path`, relative with `/`, usually holds secrets; else ""."""
     path = path.lower()
-    if _SECRET.search(path) is None or _EXAMPLE.search(path.rpartition("/")[2]):
-        return ""
-    return reasons.SECRETS
+    name = path.rpartition("/")[2]
+    if _SECRET_NAME.fullmatch(name) or _IN_SECRET_FOLDER.search(f"/{path}"):
+        return "" if _EXAMPLE.search(name) else reasons.SECRETS
+    return ""
 
 
 def skip_by_name(name: str) -> str:

@@ -197,7 +197,7 @@ def rule_text(folder: str, name: str) -> str:
 
 def _files_of_repository(folder: str) -> Iterator[str]:
     """Yield `folder` and its exclude file if it is the top of a repository."""
-    if os.path.lexists(os.path.join(folder, _GIT)):
+    if os.access(f"{folder}{os.sep}{_GIT}", os.F_OK):
         yield folder
         yield git_excludes(folder)
 

@@ -18,6 +18,7 @@ from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.embedding.embedder import FEW_PASSAGES, EmbeddingStopped
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.embedding.static import StaticEmbedder
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_pending
@@ -49,8 +50,7 @@ def vector_lookup(
     models: Models, corpora: Collection[Corpus]
 ) -> Callable[[Collection[str]], ReadyVectors]:
     """Make a function that finds the cached and the static vectors of texts of `corpora`."""
-    model = models.sha256
-    static = models.static if any(corpus.has_static for corpus in corpora) else None
+    model, has_static = models.sha256, any(corpus.has_static for corpus in corpora)
 
     def look_up(texts: Collection[str]) -> ReadyVectors:
         different = list(dict.fromkeys(texts))
@@ -59,7 +59,8 @@ def vector_lookup(
             keys = {vector_key(model, text): text for text in different}
             found = models.cache.get_many(list(keys))
             known = {keys[key]: vector for key, vector in found.items()}
-        if static is None or not different:  # without a text, do not load the static table
+        static = models.static if has_static and different else None
+        if static is None:
             return ReadyVectors(known, {})
         vectors = static.embed(different, between=models.gate.pass_through)
         return ReadyVectors(known, dict(zip(different, vectors, strict=True)))
@@ -158,11 +159,11 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
     Without a table old static vectors stay: no question is compared with them.
     """
     tables = {corpus: table for corpus in store.SCHEMA.corpora if (table := corpus.static_table)}
-    static = models.static if tables else None
-    if static is None:
-        return
     with store.reading() as connection:
-        if read_identity(connection, "static") == static.version:
+        if read_identity(connection, "static") == StaticEmbedder.version:
+            return
+        static = models.static if tables else None  # the first use compares 16 MB with a hash
+        if static is None:
             return
         texts: dict[Corpus, list[Any]] = {
             corpus: connection.execute(

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 import apsw
@@ -43,7 +42,7 @@ class SqlFile:
     names: Mapping[str, object] = field(default_factory=dict)  # replace the `{…}` in its text
 
     def read(self) -> str:
-        text = resources.files("memory_sidecar").joinpath(self.path).read_text("utf-8")
+        text = (Path(__file__).parents[1] / self.path).read_text("utf-8")
         return text.format_map(self.names) if self.names else text
 
     @property

@@ -23,7 +23,6 @@ UNSPACED = (
     "\uac00-\ud7af\U00020000-\U0003ffff"
 )
 _UNSPACED = re.compile(f"([{UNSPACED}])")
-_UNSPACED_OR_WORD = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]")
 _BEYOND_LATIN = "\u0250"
 # Marks that `\w` lacks, and letters in the same ranges.
@@ -116,8 +115,8 @@ def terms_of(word: str) -> list[str]:
     """
     if word.isascii():
         return [word]
-    apart = _UNSPACED_OR_WORD.findall(word)
-    words = [each for each in apart if not _UNSPACED.match(each)]
+    parts = _UNSPACED.split(word)  # words, "" for none, and what stands between them, in turn
+    words, apart = filter(None, parts[::2]), list(filter(None, parts))
     return [*words, *map(" ".join, pairwise(apart))] or apart
 
 

@@ -7,9 +7,9 @@ the others find it done.
 from __future__ import annotations
 
 import logging
-from importlib import resources
 from itertools import chain
 from math import inf
+from pathlib import Path
 from typing import Final
 
 from psycopg import errors
@@ -133,7 +133,7 @@ def whole_script() -> str:
 
 
 def _script(name: str) -> str:
-    return resources.files("memory_sidecar").joinpath("team", name).read_text("utf-8")
+    return Path(__file__).with_name(name).read_text("utf-8")
 
 
 def schema_version(connection: Connected) -> int:
