@@ -173,8 +173,8 @@ class TeamCode:
         for each in known:
             if parts is None or each.source.name in {name for name, _ in parts}:
                 with each.noting_problem():
-                    for done in embed_pending_of(each, models, stop):
-                        yield before + done, max(total, before + done)
+                    for done, of in embed_pending_of(each, models, stop):
+                        yield before + done, max(total, before + of)
 
     def _declare_nearest(self) -> None:
         """Create the HNSW graphs after a pass; until then searches compare every vector."""

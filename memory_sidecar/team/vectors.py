@@ -59,20 +59,23 @@ def adopt_models(shared: PostgresSource, models: Models, stop: threading.Event) 
 
 def embed_pending_of(
     shared: PostgresSource, models: Models, stop: threading.Event
-) -> Iterator[int]:
-    """Embed the pending chunks of a source; yields how many are done, now and again.
+) -> Iterator[tuple[int, int]]:
+    """Embed the pending chunks of a source; yields as `embed_pending`, whose callers rely on it.
 
     Raises DatabaseError, NoIndex, LeaseHeld and ModelError.
     """
-    done = 0
+    done = total = 0
     while not stop.is_set() and (rows := _pending(shared, models.files.sha256)):
-        vectors = yield from embed_in_turn(models, [head for _, head in rows], stop, done)
+        if done + len(rows) >= total:  # more chunks may have been queued since
+            total = done + _count_pending(shared)
+        so_far = done, total
+        vectors = yield from embed_in_turn(models, [head for _, head in rows], stop, so_far)
         if vectors is None:
             return
         found = dict(zip([row for row, _ in rows], vectors, strict=True))
         shared.change(partial(_put_vectors, found=found))
         done += len(rows)
-        yield done
+        yield done, max(done, total)
 
 
 def _pending(shared: PostgresSource, model: str) -> list[tuple[int, str]]:
@@ -86,6 +89,15 @@ def _pending(shared: PostgresSource, model: str) -> list[tuple[int, str]]:
             " WHERE p.source = %s ORDER BY p.id LIMIT %s",
             (row.id, SLICE_TEXTS),
         ).fetchall()
+
+
+def _count_pending(shared: PostgresSource) -> int:
+    with shared.link.reading() as connection:
+        row = shared.own_row(connection)
+        ((count,),) = connection.execute(
+            "SELECT count(*) FROM chunk_pending WHERE source = %s", (row.id if row else None,)
+        )
+    return int(count)
 
 
 def _put_vectors(connection: Connected, row: SourceRow, found: Mapping[int, Floats]) -> None:

@@ -61,9 +61,26 @@ def test_what_waits_for_vectors_at_the_team_takes_turns_with_other_databases(mak
     shared = indexer.codebase.sharing.source(indexer.codebase.registry.all()[0])
     embedding = team_vectors.embed_pending_of(shared, indexer.models, threading.Event())
     with indexer.models.turn:
-        assert [next(embedding), next(embedding)] == [0, 0]  # callers are served meanwhile
+        waits = 0, report.chunks_total
+        assert [next(embedding), next(embedding)] == [waits, waits]  # callers are served meanwhile
         assert indexer.models.embedder.embedded == []
-    assert list(embedding)[-1] == len(indexer.models.embedder.embedded) == report.chunks_total
+    assert list(embedding)[-1] == (report.chunks_total, report.chunks_total)
+    assert len(indexer.models.embedder.embedded) == report.chunks_total
+
+
+def test_files_are_indexed_between_vectors_of_the_team_until_the_last(make_member, monkeypatch):
+    monkeypatch.setattr(team_vectors, "SLICE_TEXTS", 1)
+    indexer = make_member("a")
+    all_of_it = indexer.codebase.index([indexer.root], reporter=indexer.notices, embed=False)
+    team = indexer.codebase.sharing.team
+    store, stop = indexer.codebase.data.open(), threading.Event()
+    embedding = team.embed(store, indexer.models, None, stop)
+    assert next(embedding) == (1, all_of_it.chunks_total)
+    indexer.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    more = indexer.codebase.index([indexer.root], reporter=indexer.notices, embed=False)
+    *others, last = embedding  # the owner indexes what was saved while any are left
+    assert all(done < total for done, total in others)
+    assert last == (more.chunks_total, more.chunks_total)
 
 
 def test_one_who_takes_over_gives_also_what_only_the_team_had(make_member, link):
