@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from memory_sidecar.chunking.renames import DEFAULT
 from memory_sidecar.chunking.syntax import has_query, load_query, text_of
 
 # Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
@@ -35,7 +36,9 @@ _IMPORTER = re.compile(
     rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
 )
 _GLOBAL_USING = re.compile(rb"\bglobal\s+using\s[^;]*\Z")
-_EXPORTED_WHOLE = re.compile(rb"(?:\bexports\s*=|[.]{3})\s*require\s*\(\s*[\"'`]\Z")
+_WHOLE = re.compile(rb"\bexports\s*=\s*require\s*\(\s*[\"'`]\Z")
+_SPREAD = re.compile(rb"[.]{3}\s*require\s*\(\s*[\"'`]\Z")
+_EXPORTING = re.compile(rb"\bexports\s*=\s*\Z")
 _PLAIN_PATH = re.compile(r"\S{1,200}")
 _MAX_MEANING = 200  # bytes, which are stored for each use of an alias
 
@@ -67,6 +70,8 @@ def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int
         module = next(iter(captures.get("module", classes)), None)
         each = Alias(alias, name, module)
         if any(node.end_byte - node.start_byte > _MAX_MEANING for node in each[1:] if node):
+            continue
+        if text_of(data, name) == DEFAULT:
             continue
         if "by" in captures and not _is_required(each, captures["by"][0], data):
             continue
@@ -118,9 +123,15 @@ def required_names(
 def is_exported_whole(path: tree_sitter.Node, data: bytes) -> bool:
     """Whether a module of JavaScript exports all that the one at `path` does.
 
-    As in `module.exports = require("./cart")`, or `{ ...require("./cart") }`.
+    As in `module.exports = require("./cart")`, or `= { ...require("./cart") }`.
     """
-    return bool(_EXPORTED_WHOLE.search(data, max(0, path.start_byte - 40), path.start_byte))
+    if not _SPREAD.search(data, max(0, path.start_byte - 40), path.start_byte):
+        return bool(_WHOLE.search(data, max(0, path.start_byte - 40), path.start_byte))
+    around: tree_sitter.Node | None = path
+    while around and around.type != "object":
+        around = around.parent
+    start = around.start_byte if around else 0
+    return bool(_EXPORTING.search(data, max(0, start - 40), start))
 
 
 def modules_of_imports(

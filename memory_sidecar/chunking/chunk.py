@@ -27,7 +27,7 @@ from memory_sidecar.chunking.syntax import dialect_of
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "47"
+CHUNKER_VERSION = "48"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 

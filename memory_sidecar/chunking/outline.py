@@ -36,6 +36,7 @@ from memory_sidecar.chunking.captures import (
     word_of,
 )
 from memory_sidecar.chunking.references import Reference, find_references, has_references
+from memory_sidecar.chunking.renames import Rename, find_renames
 from memory_sidecar.chunking.syntax import (
     bare_byte,
     has_grammar,
@@ -109,10 +110,11 @@ _FILE = Definition("", "", start=0, name_row=0, stop=0, kind="", head=())  # aro
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions of a file in order, outer before inner ones, and its references."""
+    """The definitions of a file in order, outer before inner ones, its references and renames."""
 
     definitions: tuple[Definition, ...] = ()
     references: tuple[Reference, ...] = ()
+    renames: tuple[Rename, ...] = ()
     is_sound: bool = True  # False for text that is mostly syntax errors
 
 
@@ -154,11 +156,13 @@ def outline(data: bytes, language: str) -> Outline:
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
     is_sound = not (tree.root_node.has_error and _is_mostly_errors(tree.root_node))
     references: list[Reference] = []
+    renames: tuple[Rename, ...] = ()
     if is_sound and has_references(language):
         spans = {each.own_byte(data): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, spans, parsed[1])
+        renames = find_renames(tree.root_node, data, language)
     definitions = _join_clauses(kept.values()) if language in _IN_CLAUSES else kept.values()
-    return Outline(tuple(definitions), tuple(references), is_sound)
+    return Outline(tuple(definitions), tuple(references), renames, is_sound)
 
 
 def _join_clauses(definitions: Iterable[Definition]) -> list[Definition]:

@@ -51,6 +51,7 @@ from memory_sidecar.chunking.receivers import (
     is_behind_super,
     receiver_in,
 )
+from memory_sidecar.chunking.renames import names_of_default
 from memory_sidecar.chunking.syntax import bare_byte, has_query, load_query, text_of
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -130,6 +131,7 @@ def find_references(
     paths = file_paths(captures, data)
     required = required_names(captures, paths)
     imported = [*(each.name for each in aliases.values()), *paths, *required]
+    imported += names_of_default(captures, data)
     captures["import"] = captures.get("import", []) + imported
     captures["bound"] = captures.get("bound", []) + _assigned_elsewhere(captures, data, defined)
     found, bound = _identifiers(captures, data, defined)

@@ -123,7 +123,7 @@ class CandidateFinder:
         self._families: dict[tuple[str, tuple[str, str]], _Family] = {}
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
         self._imports: dict[tuple[str, tuple[str, str]], Mapping[int, Sequence[Place]]] = {}
-        self._modules = ModuleFinder(graph)
+        self.modules = ModuleFinder(graph)
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
@@ -131,7 +131,7 @@ class CandidateFinder:
         if is_include or place.receiver in at.scoping.primitives:
             return NameCandidates(Meaning())
         family = self._family_of(name, at)
-        if family.is_file and self._modules.is_file(name, at, place, family.files):
+        if family.is_file and self.modules.is_file(name, at, place, family.files):
             return NameCandidates(Meaning())
         fields = _fields_for(at, place) if family.fields else _ANY
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
@@ -179,7 +179,7 @@ class CandidateFinder:
         modules = (
             frozenset({place.module} - {""})
             if place.module or place.how == "import"
-            else self._modules.modules_of(subject, at, taken=at.id not in found_all.files)
+            else self.modules.modules_of(subject, at, taken=at.id not in found_all.files)
         )
         narrow = (*key, modules, at.id, subject)
         if not modules and (place.receiver or place.how == "import"):
@@ -192,7 +192,7 @@ class CandidateFinder:
             owner = place.receiver or "exports"
             meant = [d for d in found if not d.scope or d.owner == owner or d.key in tops]
             files = {each.at.id for each in meant}
-            reached = self._modules.reached({subject, name}, at, modules, files)
+            reached = self.modules.reached({subject, name}, at, modules, files)
             followed = tuple(each for each in meant if each.at.id in (reached or ()))
             if reached:
                 others = meant if place.receiver else found
@@ -202,7 +202,7 @@ class CandidateFinder:
             elif reached is not None and not place.receiver:
                 found_all = self._sorted_out(tuple(d for d in found if d.at.id == at.id))
         else:
-            seen = (each for each in found_all.tops if self._modules.sees(at, each))
+            seen = (each for each in found_all.tops if self.modules.sees(at, each))
             found_all = replace(found_all, tops=tuple(seen))
         self._candidates[narrow] = found_all
         return found_all

@@ -1,7 +1,7 @@
 -- codebase.sqlite, in addition to derived.sql and corpus.sql: the chunks of all registered sources,
 -- their names and commits.
 -- Lines are 1-based and inclusive.
--- version 7
+-- version 8
 
 -- AUTOINCREMENT: an id is never used twice, so a vector that was computed for a chunk which has
 -- since been replaced can never land on its successor.
@@ -94,3 +94,14 @@ CREATE TABLE code_references (
 ) WITHOUT ROWID;
 
 CREATE INDEX code_references_by_name ON code_references (name);
+
+-- What a file of JavaScript exports or imports under another name: see chunking/renames.py.
+CREATE TABLE code_renames (
+    file   INTEGER NOT NULL REFERENCES code_files (id) ON DELETE CASCADE,
+    alias  TEXT NOT NULL,
+    name   TEXT NOT NULL,               -- `default`: what a module is by itself
+    module TEXT NOT NULL,               -- that it is imported from, or empty
+    PRIMARY KEY (file, alias)
+) WITHOUT ROWID;
+
+CREATE INDEX code_renames_by_name ON code_renames (name);

@@ -48,6 +48,22 @@ def is_known(graph: Graph, at: NamedFile, member: Defined) -> bool:
     return member.at.id == at.id or (is_class and graph.mentions(at, member.owner))
 
 
+def known_members(graph: Graph, at: NamedFile, candidates: Sequence[Defined]) -> list[Defined]:
+    """Return those of `candidates` that are of a module, or of a file that this one imports.
+
+    If files are classes, also those of a class that this file names; if none, of any class.
+    """
+    are_classes = at.scoping.files_are_classes
+    known = [
+        d
+        for d in candidates
+        if graph.kind_around(d) == "module"
+        or (are_classes and graph.mentions(at, d.owner))
+        or graph.imports(at, d.at.modules)
+    ]
+    return known or [d for d in candidates if are_classes and d.scope]
+
+
 def members_by_variable_name(
     graph: Graph, at: NamedFile, variable: str, candidates: NameCandidates
 ) -> list[Defined]:

@@ -18,6 +18,7 @@ from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
 from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
+from memory_sidecar.chunking.renames import Rename
 from memory_sidecar.core import reasons
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable, Source, SourceFile
 from memory_sidecar.disk.read import read_text
@@ -74,6 +75,7 @@ class FileNames:
 
     definitions: tuple[DefinitionRow, ...] = ()
     places: tuple[tuple[str, str], ...] = ()  # each used name, and its places for `read_places`
+    renames: tuple[Rename, ...] = ()
 
     @classmethod
     def of(cls, parsed: Parsed) -> FileNames:
@@ -85,7 +87,8 @@ class FileNames:
             )
             for d in named
         )
-        return cls(rows, tuple(_places(named, parsed.outline.references)))
+        places = _places(named, parsed.outline.references)
+        return cls(rows, tuple(places), parsed.outline.renames)
 
     def insert(self, connection: Connection, file: ChunkFile) -> None:
         """Insert the rows of a file, which must have none yet."""
@@ -105,6 +108,10 @@ class FileNames:
         connection.executemany(
             "INSERT INTO code_references VALUES (?, ?, ?)",
             [(file_id, name, places) for name, places in self.places],
+        )
+        connection.executemany(
+            "INSERT INTO code_renames VALUES (?, ?, ?, ?)",
+            [(file_id, *rename) for rename in self.renames],
         )
 
 

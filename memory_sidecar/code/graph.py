@@ -30,7 +30,7 @@ _FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 FUNCTIONS = frozenset({"function", "method"})
-_IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
+IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 
 
@@ -240,7 +240,7 @@ class Graph:
 
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
         """Whether a file imports something by one of `names`."""
-        return any(at.id in self.users_of(name, _IMPORTED) for name in names)
+        return any(at.id in self.users_of(name, IMPORTED) for name in names)
 
     def is_foreign(self, at: NamedFile, name: str) -> bool:
         """Whether a Python or Go file imports `name`, a module that its source does not have.

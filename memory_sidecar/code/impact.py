@@ -22,14 +22,13 @@ from memory_sidecar.code.files import find_place
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.model import CodeFilter, file_filter
 from memory_sidecar.code.navigation import (
-    UsePlace,
     best_references,
     distinct,
     known_file,
-    uses_of,
 )
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
+from memory_sidecar.code.uses import UsePlace, uses_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import name_first, pluralize

@@ -16,6 +16,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile
 
+_INDEXES = ("index", "main")  # named by their folder or package
 MAX_FILES = 50  # that the imports of one name lead through
 _EXTENSIONS = tuple(".ts .tsx .js .jsx .mjs .cjs .mts .cts .d.ts".split())
 _EXTENSION = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
@@ -27,7 +28,7 @@ class ModuleFinder:
     """Finds files by what imports call them, and caches them for one answer."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self.graph = graph
         self._files: dict[tuple[str, str, bool], list[NamedFile]] = {}
         self._modules: dict[tuple[int, str, bool], frozenset[str]] = {}
         self._are_modules: dict[int, bool] = {}
@@ -42,7 +43,7 @@ class ModuleFinder:
         return (
             defined.at.id == at.id
             or not self._is_module(defined.at)
-            or (is_required and self._graph.imports(at, defined.at.modules))
+            or (is_required and self.graph.imports(at, defined.at.modules))
         )
 
     def _is_module(self, at: NamedFile) -> bool:
@@ -54,7 +55,7 @@ class ModuleFinder:
                 " SELECT 1 FROM code_references"
                 " WHERE file = ?1 AND ' ' || places GLOB '* i[0-9]*=*' LIMIT 1"
             )
-            self._are_modules[at.id] = bool(self._graph.connection.execute(asked, (at.id,)).get)
+            self._are_modules[at.id] = bool(self.graph.connection.execute(asked, (at.id,)).get)
         return self._are_modules[at.id]
 
     def is_file(self, name: str, at: NamedFile, place: Place, defining: Collection[int]) -> bool:
@@ -67,8 +68,8 @@ class ModuleFinder:
         places = [place] if place.how == "import" else []
         is_bare = not place.receiver and place.how != "attribute"
         if not places and at.scoping.names_all and is_bare and at.id not in defining:
-            places = self._graph.imports_in(at, name)
-        lines = (self._graph.code_at(at, each.line) for each in places)
+            places = self.graph.imports_in(at, name)
+        lines = (self.graph.code_at(at, each.line) for each in places)
         return bool(places) and all(at.scoping.is_of_file(name, line) for line in lines)
 
     def modules_of(self, name: str, at: NamedFile, *, taken: bool = True) -> frozenset[str]:
@@ -78,7 +79,7 @@ class ModuleFinder:
         """
         key = at.id, name, taken
         if key not in self._modules:
-            places = self._graph.imports_in(at, name)
+            places = self.graph.imports_in(at, name)
             self._modules[key] = frozenset(
                 each.module for each in places if each.module and (taken or not each.receiver)
             )
@@ -102,7 +103,7 @@ class ModuleFinder:
         is_whole = True
         left = [(at, each) for each in sorted(modules)]
         for around, named in left:  # grows while it is iterated
-            files = self._named(around, named)
+            files = self.named(around, named)
             is_whole = is_whole and named.startswith(".") and bool(files)
             for file in files:
                 if len(seen) > MAX_FILES:
@@ -115,12 +116,12 @@ class ModuleFinder:
                     continue
                 onward = {each for name in names for each in self.modules_of(name, file)}
                 further = sorted(onward or self.modules_of(STAR, file))  # the same in every run
-                if not further and self._graph.mentions(file, "require"):
+                if not further and self.graph.mentions(file, "require"):
                     is_whole = False  # as with `Object.assign(exports, require("./cart"))`
                 left += [(file, each) for each in further]
         return found if found or is_whole else None
 
-    def _named(self, at: NamedFile, module: str) -> list[NamedFile]:
+    def named(self, at: NamedFile, module: str) -> list[NamedFile]:
         """Return the files that `module` may mean in a file: those nearest to it, by path."""
         is_near = module.startswith(".")
         path = normpath(join(at.folder, module)) if is_near else module
@@ -132,11 +133,17 @@ class ModuleFinder:
         nearest = max((_shared(each, at) for each in files), default=0)
         return [each for each in files if _shared(each, at) == nearest]
 
+    def leads(self, at: NamedFile, module: str, to: NamedFile) -> bool:
+        """Whether `module` in a file may mean the file `to`. Most paths end in its name."""
+        last = _EXTENSION.sub("", module).rpartition("/")[2]
+        stem = _EXTENSION.sub("", to.file.path).rpartition("/")[2]
+        is_alike = last == stem or stem in _INDEXES
+        return is_alike and any(each.id == to.id for each in self.named(at, module))
+
     def _at_path(self, source: str, path: str) -> list[NamedFile]:
         stems = {path, _EXTENSION.sub("", path)}
-        paths = [
-            stem + end + ext for stem in stems for end in ("", "/index") for ext in _EXTENSIONS
-        ]
+        ends = [end + ext for end in ("", "/index") for ext in _EXTENSIONS]
+        paths = [normpath(stem + end) for stem in stems for end in ends]  # `.` is ./index.js
         return self._select(source, f"filename IN ({', '.join('?' * len(paths))})", paths)
 
     def _below_any_folder(self, source: str, path: str) -> list[NamedFile]:
@@ -158,7 +165,7 @@ class ModuleFinder:
         return []
 
     def _select(self, source: str, condition: str, values: list[str]) -> list[NamedFile]:
-        rows: Any = self._graph.connection.execute(
+        rows: Any = self.graph.connection.execute(
             f"SELECT id, filename, language FROM code_files WHERE source = ? AND {condition}",
             (source, *values),
         )

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
-from memory_sidecar.code.classes import Lineages, class_around, made_by, may_reach, overridden
+from memory_sidecar.code.classes import Lineages, class_around
 from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -19,9 +19,10 @@ from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name_in
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
-from memory_sidecar.code.resolve import CONFIDENCES, Resolver
+from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
-from memory_sidecar.code.units import with_declarations, without_stubs
+from memory_sidecar.code.units import without_stubs
+from memory_sidecar.code.uses import UsePlace, uses_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter
@@ -141,37 +142,6 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     raise NotFound(f"no definition is known in {path or '.'}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class UsePlace:
-    """A use of a name, and the definitions that it may mean."""
-
-    at: NamedFile
-    name: str
-    place: Place
-    meaning: Meaning
-    depth: int = 1
-    is_near: bool = True  # whether its file has, or names the class of, what is asked about
-
-    @property
-    def confidence(self) -> Confidence:
-        return self.meaning.confidence
-
-    @property
-    def is_call(self) -> bool:
-        return self.place.how == "call"
-
-    @property
-    def is_uncalled(self) -> bool:
-        """Whether this surely uses the definition without a call, as a callback or a property."""
-        return self.place.how in ("attribute", "other") and self.confidence != "by name"
-
-    def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
-        """Return the sort key of results: nearest, surest, asides last, then by place."""
-        path = self.at.file.path
-        rank = CONFIDENCES.index(self.confidence)
-        return self.depth, rank, not self.is_near, is_aside(path), self.at.file, self.place.line
-
-
 def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     """Return the definitions that are asked about. Raises UsageError and NotFound."""
     if isinstance(asked.what, Line):
@@ -263,39 +233,6 @@ def _at_line(graph: Graph, line: Line) -> Defined:
         raise NotFound(f"no definition is known at {line.path}:{line.line}", hint=hint)
     first_lines = [each for each in around if each.start_line == line.line]
     return first_lines[0] if first_lines else max(around, key=lambda each: each.start_line)
-
-
-def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace]:
-    """Yield the uses that may mean one of `targets`, each once.
-
-    A call of a class counts as a call of its constructors, which code seldom names. A use of a base
-    class's method is likely a use of its overrides, too.
-    """
-    graph, lineages = resolver.graph, resolver.lineages
-    wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name and key: whether only calls count
-    owners: dict[str, set[str]] = {}
-    overrides: dict[tuple[int, int], list[Defined]] = {}  # by the key of the method of the base
-    for each in with_declarations(graph, targets):
-        wanted.setdefault(each.name, {})[each.key] = False
-        owners.setdefault(each.name, set()).add(each.owner)
-        for made in made_by(graph, each):
-            wanted.setdefault(made.name, {}).setdefault(made.key, True)
-            owners.setdefault(made.name, set()).add(made.name)
-        for base in overridden(lineages, each):
-            overrides.setdefault(base.key, []).append(each)
-    own = {each.at.id for each in targets}
-    for name, keys in wanted.items():
-        near = graph.files_with_any(owners[name])
-        met_by = cache(frozenset(keys).intersection)  # thousands of uses have the same meaning
-        for at, place in ((used.at, place) for used in graph.uses(name) for place in used.places):
-            meaning = resolver.meaning_of(name, at, place)
-            met = met_by(meaning.keys)
-            if met and (place.how == "call" or not all(keys[key] for key in met)):
-                yield UsePlace(at, name, place, meaning, is_near=at.id in near or at.id in own)
-            elif meaning.confidence != "by name":
-                reached = (each for key in meaning.keys for each in overrides.get(key, ()))
-                if any(may_reach(lineages, at, place, each) for each in reached):
-                    yield UsePlace(at, name, place, replace(meaning, confidence="likely"))
 
 
 def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:

@@ -26,10 +26,16 @@ from memory_sidecar.code.candidates import (
 )
 from memory_sidecar.code.classes import BASES, Lineages, class_around, of_same_object
 from memory_sidecar.code.crates import behind_path, is_path_of_module
-from memory_sidecar.code.declared import is_known, member_of_variable, members_by_variable_name
+from memory_sidecar.code.declared import (
+    is_known,
+    known_members,
+    member_of_variable,
+    members_by_variable_name,
+)
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.namespaces import opens
+from memory_sidecar.code.renames import RenameFinder
 from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
@@ -42,10 +48,13 @@ class Resolver:
         self.graph = graph
         self._finder = CandidateFinder(graph)
         self.lineages = Lineages(graph)
+        self.renames = RenameFinder(self._finder.modules)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
         """Return what `name` means at a place of a file; no definitions if none can be meant."""
+        if renamed := self.renames.meant(name, at, place):
+            return one_or_all(renamed, "exact")
         candidates = self._finder.find(name, at, place)
         if not candidates.files:
             return candidates.by_name
@@ -117,7 +126,9 @@ class _Resolving:
             return self._resolve_in_namespaces()
         tops = [d for d in self._tops if d.is_type or not self._scoping.files_are_classes]
         if not tops and self._scoping.doubts_members:
-            return sole(self._known_members(), "likely") or Meaning(tuple(self._candidates))
+            return sole(
+                known_members(self._graph, self._at, self._candidates), "likely"
+            ) or Meaning(tuple(self._candidates))
         beside = [d for d in tops if d.at.folder == self._at.folder]
         near = sole(beside, "exact") if self._scoping.shares_folder else None
         if found := near or (sole(tops, "exact") if self._scoping.shares_all else None):
@@ -131,21 +142,6 @@ class _Resolving:
         bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
         unseen = [d for d in self._candidates if not d.scope]  # of modules of JavaScript
         return sole(opened, "likely") or sole(bare, "likely") or Meaning(tuple(bare or unseen))
-
-    def _known_members(self) -> list[Defined]:
-        """Return the candidates that are of a module, or of a file that this one imports.
-
-        If files are classes, also those of a class that this file names; if none, of any class.
-        """
-        graph, are_classes = self._graph, self._scoping.files_are_classes
-        known = [
-            d
-            for d in self._candidates
-            if graph.kind_around(d) == "module"
-            or (are_classes and graph.mentions(self._at, d.owner))
-            or graph.imports(self._at, d.at.modules)
-        ]
-        return known or [d for d in self._candidates if are_classes and d.scope]
 
     def _is_behind_enum(self, defined: Defined) -> bool:
         """Whether a bare name cannot mean a constant, because its enum must stand before it."""

@@ -59,14 +59,11 @@ class Scoping:
     def is_of_file(self, name: str, line: str) -> bool:
         """Whether what a line imports as `name` is a file, and not what the file defines."""
         found = self.file_import.match(line) if self.file_import else None
-        return found is not None and not _names(found["names"] or "") & {name, "default"}
-
-
-def _names(text: str) -> set[str]:
-    return set(re.findall(r"[\w$]+", text))
+        return found is not None and name not in _NAME.findall(found["names"] or "")
 
 
 _DEFAULT = Scoping()
+_NAME = re.compile(r"[\w$]+")
 _ANY_IMPORT = re.compile("(?P<names>)")
 _NO_FUNCTIONS = {"type": ("function", "method")}
 _C = Scoping(
@@ -91,10 +88,9 @@ _JAVASCRIPT = Scoping(
     dotted_constants=True,
     behind_enum=True,
     imports_paths=True,
-    # A default import is of what the file is about: `import load from './loader'`.
     file_import=re.compile(
         r"(?:(?:import|export)\b\s*(?:type\b\s*)?|(?:const|let|var)\b\s*)?"
-        r"""(?P<names>(?:\{.*|\*.*|[^{}]*)\}|\*[^"']*|)\s*(?:from\b|=\s*require\()?\s*["']"""
+        r"""(?P<names>[^"'()]*?)\s*(?:from\b|=\s*require\()?\s*["']"""
     ),
     loose_members=True,
     untyped_objects=True,

@@ -8,6 +8,9 @@
 (variable_declarator name: (identifier) @alias
   value: [(call_expression function: (identifier) @by arguments: (arguments . (string (string_fragment) @name)))
     (await_expression (call_expression function: (import) arguments: (arguments . (string (string_fragment) @name))))])
+(call_expression
+  function: (member_expression object: (call_expression function: (import) arguments: (arguments . (string (string_fragment) @name))))
+  arguments: (arguments . (arrow_function parameter: (identifier) @alias)))
 (variable_declarator name: (identifier) @alias
   value: (member_expression
     object: [(call_expression function: (identifier) @by arguments: (arguments . (string (string_fragment) @module)))
