@@ -19,7 +19,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.embedder import Embedder, OnDemand, Reranker
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
-from memory_sidecar.embedding.supply import ModelFiles
+from memory_sidecar.embedding.supply import BGE_SMALL, ModelFiles
 from tests.finished import Finished
 
 for name in [each for each in os.environ if each.startswith("MEMORY_SIDECAR_")]:
@@ -181,7 +181,7 @@ class HashEmbedder:
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
         counts = Counter(text.lower().split() or [""])
-        words = np.stack([_of_word(word, self.files.dimension) for word in counts])
+        words = np.stack([_of_word(word, self.files.spec.dimension) for word in counts])
         total = np.array(list(counts.values())) @ words
         vector: npt.NDArray[np.float32] = (total / np.linalg.norm(total)).astype(np.float32)
         return vector
@@ -251,7 +251,8 @@ class HashModels(Models):
         if not self.version:
             raise ModelMissing("no model here", hint="get one")
         name = f"hash {self.version}"
-        return ModelFiles(name, Path(), "configured", "", hashlib.sha256(name.encode()).hexdigest())
+        sha256 = hashlib.sha256(name.encode()).hexdigest()
+        return ModelFiles(replace(BGE_SMALL, name=name), Path(), "configured", "", sha256)
 
     @property
     def embedder(self) -> Any:  # a HashEmbedder, where an Embedder is expected

@@ -61,7 +61,7 @@ def check_model(services: Services) -> Check:
         embedder.load()
     except ModelError as error:
         return Check("model", False, error.message, error.hint)
-    return Check("model", True, f"{embedder.files.name} from {embedder.files.origin} loads")
+    return Check("model", True, f"{embedder.files.spec.name} from {embedder.files.origin} loads")
 
 
 def check_static(services: Services) -> Check:

@@ -171,7 +171,7 @@ def status_of(
         vectors=code.chunks - code.vectors_pending,
         vectors_per_second=round(code.vectors_per_second, 1),
         vectors_seconds_left=seconds_left(code.vectors_pending, code.vectors_per_second),
-        model=None if problem else models.files.name,
+        model=None if problem else models.files.spec.name,
         model_loaded=models.is_loaded,
         model_problem=build_from(Problem, problem) if problem else None,
         last_error=max(filter(None, failures), key=lambda each: each.at, default=None),

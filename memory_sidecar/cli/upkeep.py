@@ -81,9 +81,10 @@ def verify(call: Call) -> Model:
 
 def _show_model(call: Call, *more: str) -> Model:
     files = call.services.models.files
-    shown = Model(files.name, files.origin, files.folder, files.sha256, files.dimension)
+    spec = files.spec
+    shown = Model(spec.name, files.origin, files.folder, files.sha256, spec.dimension)
     lines = [
-        f"{files.name}, {files.dimension} dimensions, from {files.origin}",
+        f"{spec.name}, {spec.dimension} dimensions, from {files.origin}",
         f"{files.folder / files.model_file}  sha256 {files.sha256}",
         *more,
     ]

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from memory_sidecar.core.language import NO_CODE
+
 PROSE = re.compile(
     r"\.(?:md|mdx|markdown|cheatmd|livemd|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
     r"|(?:^|/)(?=(?-i:[A-Z]))(?:readme|licen[cs]e[\w-]*|copying|change(?:log|s)|history|news"
@@ -134,8 +136,6 @@ _CHANGES = re.compile(
     r"|(^|/)(\.?changelogs?(\.d)?|\.changeset|newsfragments|release[_-]?notes)/",
     re.IGNORECASE,
 )
-# Languages of prose, markup, data and configuration, which are not code.
-_NO_CODE = frozenset("css html ini json markdown sln toml xml yaml".split())
 # "How to share a group" may be answered by users' docs as well as by the code that does it.
 _HOW_TO = re.compile(r"\bhow to\b", re.IGNORECASE)
 _TESTS_OF = re.compile(
@@ -184,7 +184,7 @@ def asks_which(text: str) -> bool:
 
 def is_code(path: str, language: str) -> bool:
     """Whether the file at `path` is code, perhaps of an aside, and not prose, markup or data."""
-    return language not in _NO_CODE and not PROSE.search(path)
+    return language not in NO_CODE and not PROSE.search(path)
 
 
 @lru_cache(maxsize=1 << 14)  # every question asks for the same paths

