@@ -51,7 +51,7 @@ def with_filter(command: Command) -> Command:
         type=click.Choice([o.value for o in Outcome]),
         help="Any of these.",
     )
-    @click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago.")
+    @click.option("--after", metavar="TIME", help="Went on then or later; 7d is a week ago.")
     @click.option("--before", metavar="TIME", help="Began before then.")
     @wraps(command)
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
@@ -146,4 +146,4 @@ def indent_lines(text: str) -> Iterator[str]:
 def _head_line(head: Head) -> TextLine:
     said = pluralize(head.message_count, "message")
     what = " · ".join(filter(None, (head.title, said, head.outcome, *head.topics)))
-    return f"{shown_utc(head.created_at)}  ", title(head.session_id), f"  {what}"
+    return f"{shown_utc(head.ended_at)}  ", title(head.session_id), f"  {what}"

@@ -45,7 +45,7 @@ def _lines_of(call: Call, found: Beginning, agent: str) -> Iterator[str]:
     if found.sessions:
         yield f"The last sessions in this folder ({reading('session show ID')} reads one):"
     for head in found.sessions:
-        yield _quote(f"{head.session_id}  {head.created_at[:10]}", head.brief or head.title)
+        yield _quote(f"{head.session_id}  {head.ended_at[:10]}", head.brief or head.title)
 
 
 def _quote(name: str, title: str) -> str:

@@ -188,6 +188,7 @@ def _as_hit(head: Head) -> SessionHit:
         is_weak=False,
         heading="",
         sequence=None,
+        created_at=head.ended_at,
     )
 
 

@@ -82,6 +82,11 @@ class SessionFiles:
                 if os.path.isfile(f"{top}/{month}/{name}"):  # noqa: PTH113  a fifth of the time
                     yield f"{month}/{name}"
 
+    def id_of(self, name: str) -> str | None:
+        """Return the id that `name` is, in any case, or the file's; `None` without a file."""
+        stem = re.sub(r"\.jsonl?$", "", name.rpartition("/")[2])
+        return next((each for each in (name, stem, stem.lower()) if self.find(each)), None)
+
     def path_of(self, session_id: str) -> str:
         """Return what `find` does. Raises NotFound without a file."""
         if (path := self.find(session_id)) is None:

@@ -290,13 +290,13 @@ class Sessions:
         return stored
 
     def _complete_id(self, session_id: str) -> str:
-        """Return the id that `session_id` is the beginning of, or `session_id` if there is none.
+        """Return the id that `session_id` names or begins, or `session_id` if there is none.
 
         Downloads the team's changes first, so it must not be called with `changing` held.
         """
         self.agent.pull_from_team(self._reporter)
-        if self._files.find(session_id) is not None:
-            return session_id
+        if found := self._files.id_of(session_id):
+            return found
         return sole_match(session_id, self._files.ids_starting_with(session_id)) or session_id
 
     def _read(self, ask: Ask[list[T]], wanted: SessionFilter, *embedded: Corpus) -> list[T]:

@@ -27,6 +27,12 @@ from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
 
 T = TypeVar("T")
 
+_ENDED = (
+    "max(s.created_at, ifnull((SELECT m.created_at FROM messages m"
+    " WHERE m.id = s.first_message + s.message_count - 1), 0))"
+)
+"""The SQL for when the last message of the session `s` was said: one resumed daily is never old."""
+
 CORPUS_OF: dict[HitKind, Corpus] = {
     HitKind.SUMMARY: SUMMARIES,
     HitKind.MESSAGE: MESSAGES,
@@ -54,7 +60,7 @@ def list_sessions(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[Head]:
-    """List the sessions that satisfy `wanted`, by `created_at`, the latest first.
+    """List the sessions that satisfy `wanted`, by when they ended, the latest first.
 
     One whose file is gone is left out, and the next one listed instead.
     """
@@ -63,7 +69,7 @@ def list_sessions(
     def fetch(count: int) -> list[Any]:
         return connection.execute(
             "SELECT s.id, s.source, s.path FROM sessions s JOIN summaries u ON u.session_id = s.id"
-            f" WHERE {condition} ORDER BY s.created_at DESC, s.session_id LIMIT ?",
+            f" WHERE {condition} ORDER BY {_ENDED} DESC, s.session_id LIMIT ?",
             (*values, count),
         ).fetchall()
 
@@ -155,7 +161,8 @@ def read_heads(
     """
     found = connection.execute(
         "SELECT s.source, s.path, s.id, s.session_id, s.title, u.brief, s.project_path,"
-        " s.created_at, s.updated_at, s.message_count, u.outcome, s.metadata ->> '$.pinned',"
+        f" s.created_at, s.updated_at, {_ENDED}, s.message_count, u.outcome,"
+        " s.metadata ->> '$.pinned',"
         " (SELECT json_group_array(topic) FROM"
         " (SELECT topic FROM topics t WHERE t.session_id = s.id ORDER BY t.id))"
         " FROM sessions s JOIN summaries u ON u.session_id = s.id"
@@ -170,13 +177,14 @@ def read_heads(
             project_path=project_path,
             created_at=iso_utc(created_at),
             updated_at=iso_utc(updated_at),
+            ended_at=iso_utc(ended_at),
             message_count=message_count,
             topics=tuple(json.loads(topics)),
             outcome=Outcome(outcome) if outcome else None,
             pinned=bool(pinned),
         )
         for source, path, row, session_id, title, brief, project_path, created_at, updated_at,
-        message_count, outcome, pinned, topics in found
+        ended_at, message_count, outcome, pinned, topics in found
         if not is_deleted(source, path)
     }  # fmt: skip
 
@@ -239,9 +247,9 @@ def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
     if wanted.outcomes:
         parts.append("u.outcome IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(wanted.outcomes))
-    for moment, comparison in ((wanted.after, ">="), (wanted.before, "<")):
+    for moment, comparison in ((wanted.after, f"{_ENDED} >="), (wanted.before, "s.created_at <")):
         if moment is not None:
-            parts.append(f"s.created_at {comparison} ?")
+            parts.append(f"{comparison} ?")
             values.append(moment)
     return " AND ".join(parts), tuple(values)
 

@@ -274,7 +274,7 @@ class SessionFilter:
     projects: tuple[str, ...] = ()  # any of; paths, or names of their last folders
     topics: tuple[str, ...] = ()  # any of
     outcomes: tuple[Outcome, ...] = ()  # any of
-    after: int | None = None  # began at or after, epoch ms
+    after: int | None = None  # went on at or after, epoch ms
     before: int | None = None  # began before
 
     @classmethod

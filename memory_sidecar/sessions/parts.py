@@ -44,11 +44,16 @@ class SessionPart(Scored):
 
 
 def read_best(
-    connection: Connection, found: Mapping[HitKind, ScoredRows], count: int, is_deleted: IsDeleted
+    connection: Connection,
+    found: Mapping[HitKind, ScoredRows],
+    count: int,
+    is_deleted: IsDeleted,
+    *,
+    with_copies: bool,
 ) -> tuple[list[SessionPart], int]:
     """Read the best `count` of `found` with their sessions, sorted, the latest of equals first.
 
-    Also returns how many were left out because their files are gone.
+    Also returns how many were left out because their files are gone, or as copies.
     """
     scores = sorted(chain(*(rows.scores.tolist() for rows in found.values())), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
@@ -72,7 +77,22 @@ def read_best(
         for kind, rows, at, row in read
         if row.session_row in heads
     ]
-    return sorted(parts, key=_sort_key), len(read) - len(parts)
+    kept = sorted(parts, key=_sort_key)
+    kept = kept if with_copies else _without_copies(kept)
+    return kept, len(read) - len(kept)
+
+
+def _without_copies(parts: Sequence[SessionPart]) -> list[SessionPart]:
+    """Return `parts` without messages that are in another session as well, as that was forked."""
+    first: dict[tuple[int, str, str], int] = {}
+    return [
+        each
+        for each in parts
+        for row in [each.row]
+        if each.kind is not HitKind.MESSAGE
+        or first.setdefault((row.created_at, row.heading, row.text), row.session_row)
+        == row.session_row
+    ]
 
 
 def _sort_key(part: SessionPart) -> tuple[float, HitKind, int, str, int]:

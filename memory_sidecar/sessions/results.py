@@ -24,6 +24,7 @@ class Head:
     project_path: str
     created_at: Time
     updated_at: Time
+    ended_at: Annotated[Time, about("when its last message was said")]
     message_count: int
     topics: tuple[str, ...]
     outcome: Outcome | None

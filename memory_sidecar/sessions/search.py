@@ -80,6 +80,7 @@ from memory_sidecar.sessions.ranking import (
 from memory_sidecar.sessions.results import SessionHit
 
 PARTS = 200  # best rows that are grouped by session
+SPARE_PARTS = 20  # read beyond those wanted, since some may be copies
 LOOKED_UP = 100  # best rows in which the words that very many rows hold are looked up
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
@@ -106,8 +107,9 @@ def search_sessions(
     searches = _start_searches(query, asked, connection, store, embed_query, time=time)
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
     judge = judge if query.mode is SearchMode.HYBRID else None
+    wanted = max(count, MAX_HITS if judge else 0)
     parts = _find_parts(
-        connection, searches, is_deleted, count=count, wanted=max(count, MAX_HITS if judge else 0)
+        connection, searches, is_deleted, count=count, wanted=wanted, with_copies=query.by_session
     )
     if judge is not None:
         parts = rerank(connection, parts, asked.text, judge)
@@ -206,15 +208,18 @@ def _find_parts(
     *,
     count: int,
     wanted: int,
+    with_copies: bool,
 ) -> list[SessionPart]:
     """Read the best `wanted` rows among the best `count` of each search, sorted.
 
-    Others take the places of those whose files are gone.
+    Others take the places of those whose files are gone, and of copies.
     """
-    spare = 0
+    spare = 0 if with_copies else SPARE_PARTS
     while True:
         found = {search.kind: search.best(count + spare) for search in searches}
-        parts, gone = read_best(connection, found, wanted + spare, is_deleted)
+        parts, gone = read_best(
+            connection, found, wanted + spare, is_deleted, with_copies=with_copies
+        )
         if gone <= spare:
             return parts[:wanted]
         spare = 2 * gone

@@ -38,7 +38,7 @@ def show(visit: Visit) -> View:
         for sessions in sessions_of(visit)
         for head in sessions.list_sessions(wanted, limit=stop)
     ]
-    found.sort(key=lambda each: each[0].created_at, reverse=True)  # equal ones stay as listed
+    found.sort(key=lambda each: each[0].ended_at, reverse=True)  # equal ones stay as listed
     listed = [{"agent": agent, "session": head} for head, agent in found[visit.offset : stop - 1]]
     return View(
         template="sessions.html",
@@ -46,7 +46,7 @@ def show(visit: Visit) -> View:
         data={"sessions": listed, "more": len(found) >= stop},
         more={
             "days": lambda rows: groupby(
-                rows, lambda each: date.fromisoformat(each["session"].created_at[:10])
+                rows, lambda each: date.fromisoformat(each["session"].ended_at[:10])
             )
         },
     )

@@ -115,6 +115,7 @@ def test_a_file_that_someone_else_wrote_is_found(open_episodes, root):
     document = json.loads((root / "2026-03" / "a.json").read_text())
     document["messages"][0]["content"] = "the cart is empty"
     (root / "2026-03" / "a.json").write_text(json.dumps(document))
+    document["messages"][0]["content"] = "the cart is full"
     (root / "2026-03" / "b.json").write_text(json.dumps(document | {"session_id": "b"}))
     episodes = open_episodes()
     assert sorted(episodes.found("cart", mode=SearchMode.KEYWORD)) == ["a#0", "b#0"]
@@ -1011,3 +1012,42 @@ def test_what_was_said_in_the_time_of_a_question_gains(episodes):
             assert sum(hit.explain.terms.values()) == pytest.approx(hit.score, abs=1e-3)
     assert not any("time" in hit.explain.terms for hit in episodes.find("why was the import slow"))
     assert {hit.session_id for hit in episodes.find("what did we do last Tuesday")[:2]} == {"c"}
+
+
+def test_a_message_that_a_fork_copied_is_found_once(episodes):
+    began = "2026-03-01T09:12:00Z"
+    episodes.save("a", "why is the import slow", "The tags are read twice.", created_at=began)
+    episodes.save(
+        "b", "why is the import slow", "The tags are read twice.", "Cache the tags.",
+        created_at=began,
+    )  # fmt: skip
+    for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
+        found = [hit.text for hit in episodes.find("tags of the import", tier=2, mode=mode)]
+        assert len(found) == len(set(found)), mode
+    hits = episodes.find("tags of the import", by_session=True)
+    assert {hit.session_id for hit in hits} == {"a", "b"}
+
+
+def test_a_session_is_as_late_as_what_was_said_last(episodes):
+    for name, began, last in (("a", "2026-01-20", "2026-02-26"), ("b", "2026-02-01", "2026-02-02")):
+        said = [{"role": "user", "content": name, "created_at": day} for day in (began, last)]
+        episodes.sessions.save({"session_id": name, "created_at": began, "messages": said})
+    listed = episodes.sessions.list_sessions(SessionFilter())
+    assert [(each.session_id, each.ended_at[:10]) for each in listed] == [
+        ("a", "2026-02-26"), ("b", "2026-02-02"),
+    ]  # fmt: skip
+    for after, before, ids in (
+        ("2026-02-20", None, ["a"]), ("2026-02-01", None, ["a", "b"]), (None, "2026-02-01", ["a"]),
+    ):  # fmt: skip
+        wanted = SessionFilter.parse(
+            projects=[], topics=[], outcomes=[], after=after, before=before
+        )
+        found = episodes.sessions.list_sessions(wanted)
+        assert [each.session_id for each in found] == ids, (after, before)
+
+
+def test_a_session_is_read_by_the_name_of_its_file(episodes):
+    whole = "0b1f2a3c-1111-4111-8111-aaaaaaaaaaaa"
+    episodes.save(whole, "why")
+    for name in (f"{whole}.jsonl", f"2026-03/{whole}.json", whole.upper()):
+        assert episodes.sessions.get(name).document["session_id"] == whole

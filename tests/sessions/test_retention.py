@@ -18,6 +18,7 @@ def head(session_id, *, days_ago, pinned=False):
         project_path="",
         created_at=iso_utc(0),
         updated_at=iso_utc(NOW - days_ago * DAY_MS),
+        ended_at=iso_utc(0),
         message_count=0,
         topics=(),
         outcome=None,

@@ -153,8 +153,8 @@ def test_before_anything_is_stored_each_view_is_there(tmp_path):
         assert "run <code>memory-sidecar index PATH</code>" in index
         assert 'href="/index/checks"' in index
         assert "View as" not in index
-        assert "Began after" not in sessions
-        assert "Began after" in reader.get("/sessions?topic=cart").text
+        assert "Went on after" not in sessions
+        assert "Went on after" in reader.get("/sessions?topic=cart").text
 
 
 def test_an_agent_that_has_nothing_is_not_told_to_remove_a_filter(reader):

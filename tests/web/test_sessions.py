@@ -23,7 +23,9 @@ ONE = "/sessions/one?agent=architect&id=s-1"
 @pytest.fixture(scope="module", autouse=True)
 def _spoken(served: Served) -> None:
     now = iso_utc(system_clock() - 1000)
+    began = "2026-03-01T09:00:00Z"
     messages = [{"role": "user", "content": f"# Why {SCRIPT}", "created_at": now}]
+    old = messages[0] | {"created_at": began}
     documents: dict[str, list[dict[str, Any]]] = {
         "architect": [
             {
@@ -39,7 +41,7 @@ def _spoken(served: Served) -> None:
                 },
                 "code_snippets": [{"code": f"x = '{SCRIPT}'", "language": "python"}],
             },
-            {"session_id": "s-0", "created_at": "2026-03-01T09:00:00Z", "messages": messages * 60},
+            {"session_id": "s-0", "created_at": began, "messages": [old] * 60},
         ],
         "builder": [{"session_id": "s-2", "created_at": now, "messages": messages}],
     }
