@@ -144,7 +144,7 @@ def status_of(
 
     `daemon_log`: the file of this process's log if it is a daemon. `listed`: the kinds of files to
     list with it. `names`: the agents to include, by default all. Raises NoIndex where nothing was
-    indexed and no agent exists.
+    indexed, no agent exists and no team is set.
     """
     if names is None:
         names = services.agent_names() if db is None else ()
@@ -156,7 +156,7 @@ def status_of(
     try:
         code = codebase.status()
     except NoIndex:
-        if not agents:
+        if not agents and team is None:
             raise
         code = CodebaseStatus(codebase.paths.db, 0, (), 0, 0, 0.0, None)
     failures = [code.last_failure, *(agent.data.owner.activity.last_failure for agent in agents)]

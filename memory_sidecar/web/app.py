@@ -186,7 +186,7 @@ class WebApp:
             template="problem.html",
             title=data["error"]["message"],
             data=data,
-            more={"links": [(VIEWS[around].label, back)], "is_problem": True},
+            more={"links": [(VIEWS[around].label, back)], "what": "", "is_problem": True},
             status=status,
         )
         return self._render(visit, view, request, live)

@@ -592,6 +592,13 @@ def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
     assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/never-give-up.md"]
 
 
+def test_the_status_of_a_machine_that_has_nothing_yet_says_how_the_team_answers(address, machine):
+    one = machine("one", address)
+    one("team", "init")
+    assert " answers in " in one("status").out
+    assert one.valid_json("status")["team"]["problem"] is None
+
+
 def test_what_is_wrong_with_a_teams_database_is_one_line(database, machine):
     bare = machine("bare", database)
     write_memory(bare.folder("architect"), "rule.md")
