@@ -26,9 +26,6 @@ from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.chunking.syntax import dialect_of
 from memory_sidecar.core.model import Chunk
 
-# Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "48"
-
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 
 _Part: TypeAlias = tuple[Span, Sequence[Definition]]  # with the definitions inside it

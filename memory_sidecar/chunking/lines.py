@@ -18,11 +18,13 @@ from importlib.util import find_spec, module_from_spec
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from memory_sidecar.chunking.syntax import has_grammar, parse_guarded
 from memory_sidecar.core.model import Chunk
 
 if TYPE_CHECKING:
     from cocoindex._internal.core import RecursiveSplitter
+
+# Part of every fingerprint: raise it with any change that cuts or describes a file differently.
+CHUNKER_VERSION = "48"
 
 Span: TypeAlias = tuple[int, int]
 
@@ -133,13 +135,16 @@ def _is_harmless(text: str, language: str) -> bool:
     return (
         language in _SPLITTABLE
         and not (crashing and crashing.search(text))
-        and not (has_grammar(language) and _is_given_up(text, language))
+        and not _is_given_up(text, language)
     )
 
 
 def _is_given_up(text: str, language: str) -> bool:
+    # Here, since it takes 9 ms to load, and memories seldom are longer than a chunk.
+    from memory_sidecar.chunking.syntax import has_grammar, parse_guarded
+
     # Patient, since a part of a file may have denser tokens than a whole one.
-    return parse_guarded(text.encode(), language, patience=4) is None
+    return has_grammar(language) and parse_guarded(text.encode(), language, patience=4) is None
 
 
 def _merge_tiny(lines: Lines, spans: Iterable[Span]) -> list[Span]:

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.chunking.lines import CHUNKER_VERSION
 from memory_sidecar.code.document import CodeDocument, build_document
 from memory_sidecar.code.history import update_history
 from memory_sidecar.code.results import Published

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, get_args
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
+from memory_sidecar.chunking.chunk import Parsed, parse_text
+from memory_sidecar.chunking.lines import CHUNKER_VERSION
 from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.chunking.lines import CHUNKER_VERSION
 from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.code.document import CodeDocument

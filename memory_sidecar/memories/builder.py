@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
+from memory_sidecar.chunking.lines import CHUNKER_VERSION, Lines
+from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
@@ -222,7 +223,7 @@ def _chunks(page: MemoryPage, first_line: int) -> tuple[MemoryChunk, ...]:
     if not page.content:
         text = page.summary
         return (MemoryChunk(text, "", "", first_line, first_line),) if text else ()
-    chunks = chunk_text(GENERATED_LIST.sub(_blank_lines, page.content), "markdown")
+    chunks = chunk_markdown(Lines(GENERATED_LIST.sub(_blank_lines, page.content)))
     return tuple(
         MemoryChunk(
             text=chunk.code,

@@ -41,10 +41,11 @@ def modes(data_dir: Path, *names: str) -> set[int]:
     return {stat.S_IMODE((data_dir / name).stat().st_mode) for name in names}
 
 
-def test_an_agent_is_opened_without_the_modules_of_code():
+def test_an_agent_is_opened_without_the_modules_of_code_and_its_grammars():
     code = (
         "import sys, memory_sidecar.agents.services, memory_sidecar.agents.agent;"
-        "print(*(name for name in sys.modules if name.startswith('memory_sidecar.code.')))"
+        "of_code = ('memory_sidecar.code.', 'tree_sitter');"
+        "print(*(name for name in sys.modules if name.startswith(of_code)))"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True

@@ -16,7 +16,7 @@ import apsw
 import pytest
 from filelock import FileLock
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.chunking.lines import CHUNKER_VERSION
 from memory_sidecar.code import builder as flow
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.document import build_document
