@@ -275,7 +275,7 @@ def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str)
     return (
         path in known
         and path.rpartition("/")[2] not in RULE_NAMES
-        and not Path(_absolute(rules, path)).is_dir()
+        and not os.path.isdir(_absolute(rules, path))  # noqa: PTH112  it never raises
         and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
         and not any(
             os.path.lexists(f"{absolute}{os.sep}.git") or is_left_out(absolute)

@@ -191,6 +191,20 @@ def test_a_folder_that_cannot_be_read_is_reported_and_the_walk_goes_on(
     assert within.unreadable == ("locked",)
 
 
+def test_a_known_file_of_a_folder_that_is_now_only_listed_is_not_verified(
+    locked_root, drop_privileges
+):
+    for folder in ("a", "listed-only"):
+        (locked_root / folder).mkdir()
+        (locked_root / folder / "f.py").write_text("x\n")
+    known = {file.path: file.stamp for file in scan(locked_root).files}
+    (locked_root / "listed-only").chmod(0o444)
+    drop_privileges()
+    within = scan(locked_root, under=["a/f.py", "listed-only/f.py"], known=known)
+    assert [file.path for file in within.files] == ["a/f.py"]
+    assert within.unreadable == ("listed-only",)
+
+
 CHURN = """
 import shutil, sys
 from pathlib import Path
