@@ -18,7 +18,6 @@ from typing import Generic, TypeVar, cast
 from memory_sidecar.core.errors import (
     CannotWrite,
     NotFound,
-    OutOfFiles,
     PathRefused,
     SidecarError,
     StoreCorrupt,
@@ -144,7 +143,7 @@ class Database(Generic[S]):
                 work, reporter, urgency=Urgency.SHORT, patience_s=patience_s, is_redundant=is_done
             )
         except CannotWrite as error:
-            if not (isinstance(error, OutOfFiles) or is_done()):  # the next step says so, or moot
+            if not is_done():
                 reporter.notice(f"what has changed is not indexed yet: {error}")
             return False
         return True

@@ -6,9 +6,11 @@ import errno
 import json
 import os
 import shutil
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -27,6 +29,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.usage import log_reads
+from memory_sidecar.index.apply import ENGINE_DESCRIPTORS
 from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.scheduler import Scheduler
@@ -39,6 +42,9 @@ from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
 from tests.conftest import HashModels, Notices, write_memory
 from tests.waiting import eventually, held_back
+
+if sys.platform != "win32":
+    import resource
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 USER = {"role": "user", "content": "the token refresh fails"}
@@ -547,6 +553,26 @@ def test_a_question_beside_a_process_that_writes_for_long_says_if_something_is_m
     assert notices.has("what has changed is not indexed yet: ")
     other_process.release()
     assert paths(agent) == ["one.md", "two.md"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits this process")
+def test_a_question_of_a_process_that_may_open_few_files_says_why_something_is_missing(
+    make_agent, folder, notices
+):
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    write_memory(folder, "two.md", "The second.")
+    agent = make_agent()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = {int(each.name) for each in Path("/dev/fd").iterdir()}
+    free = [number for number in range(limits[0]) if number not in taken]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[ENGINE_DESCRIPTORS], limits[1]))
+    try:
+        assert paths(agent, notices) == ["one.md"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert notices.has("not indexed yet: as many files are open as this process may open")
+    assert paths(make_agent()) == ["one.md", "two.md"]
 
 
 def test_first_rows_that_another_process_keeps_from_being_written_are_waited_for_once(
