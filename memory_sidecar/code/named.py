@@ -18,7 +18,7 @@ A name in a sentence that very many chunks define leads to none of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -34,7 +34,8 @@ from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.snippets import chunks_with_snippet
 from memory_sidecar.code.store import split_symbols
 from memory_sidecar.code.unknown_names import resolve_undefined
-from memory_sidecar.index.ids import distinct
+from memory_sidecar.index.codes import Ids, Mask
+from memory_sidecar.index.ids import distinct, locate, mask_allowed
 from memory_sidecar.index.keyword import Keywords
 
 MAX_DEFINING = 10  # chunks that define a name in a sentence and lead
@@ -47,6 +48,16 @@ class Defining(NamedTuple):
     is_name: bool = False  # whether one of these is a name in the question
     symbols: str = ""  # as `split_symbols` takes them
     scope: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """What a question names among its candidates."""
+
+    defining: Sequence[Defining]  # what each candidate defines
+    at_path: Mask  # of each of their files: whether the question names its path
+    holds_text: Mask  # of each candidate: whether it is one of `NamedChunks.literal_ids`
+    at_lines: Ids  # the rows of the candidates in `NamedChunks.at_lines`, in that order
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,20 @@ class NamedChunks:
             )
             for each, (symbols, scope) in rows.symbols_of(ids).items()
         }
+
+    def among(
+        self, ids: Ids, paths: Sequence[str], definitions: Mapping[int, Defining]
+    ) -> NamedRows:
+        """Return what is named among the candidates `ids`, which ascend and lie at `paths`.
+
+        `definitions`: those of all of them, see `definitions_in`.
+        """
+        return NamedRows(
+            [definitions[each] for each in ids.tolist()],
+            np.array(self.names.match_paths(paths), np.bool_),
+            mask_allowed(ids, distinct(np.array(self.literal_ids, np.int64))),
+            locate(np.array(self.at_lines, np.int64), ids)[0],
+        )
 
 
 def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedChunks:

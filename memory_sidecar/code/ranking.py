@@ -50,7 +50,7 @@ from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import FileNumbers
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.model import ChunkFile
-from memory_sidecar.code.named import Defining
+from memory_sidecar.code.named import Defining, NamedRows
 from memory_sidecar.code.question import NAME_WEIGHT, Question
 from memory_sidecar.code.store import split_symbols
 from memory_sidecar.index.arms import Scores
@@ -100,26 +100,18 @@ class Candidates:
 def rank_hybrid(
     candidates: Candidates,
     question: Question,
+    named: NamedRows,
     *,
     path_terms: Sequence[PathTerms],
-    defining: Sequence[Defining],
-    at_named_path: Mask,
-    holds_message: Mask,
-    at_lines: Ids,
     words: Sequence[tuple[float, Ids]],
 ) -> ScoredRows:
     """Score `candidates` by all arms, by their paths and by what `question` names.
 
     `path_terms`, by file of `candidates`: what its path tells.
-    `defining`, by chunk: what it defines.
-    `at_named_path`, by file of `candidates`: whether the question names its path.
-    `holds_message`, by chunk: whether the message that the question is stands or is made there.
-    `at_lines`: the rows of the chunks that hold the lines which the question names, in their order,
-        or the code which it pastes.
     `words`: each word's share of the question's idf, and the chunks that hold it.
     """
     nothing = np.zeros(len(candidates.ids))
-    boosts = _file_boosts(candidates, question, path_terms, defining)
+    boosts = _file_boosts(candidates, question, path_terms, named.defining)
     is_aside = sum((boosts[kind] for kind in question.asides), nothing) < 0
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
     level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
@@ -130,19 +122,19 @@ def rank_hybrid(
     boosts["same_file"] = _same_file_boosts(relevance, candidates.file_numbers)
     relevance += boosts["same_file"]
     if "tests" in question.asides:  # after the above: a file is about what its tests are about
-        penalty = -INNER_TEST_PENALTY * _in_tests(candidates, defining)
+        penalty = -INNER_TEST_PENALTY * _in_tests(candidates, named.defining)
         boosts["tests"] = boosts["tests"] + penalty
         relevance += penalty
     summands = by_arms | boosts
     full = full_vectors + question.keyword_weight + NAME_WEIGHT
-    named = {
-        "exact_symbol": np.array([each.is_name for each in defining], np.bool_),
-        "exact_path": at_named_path[candidates.file_numbers],
-        "exact_text": holds_message,
+    lifts = {
+        "exact_symbol": np.array([each.is_name for each in named.defining], np.bool_),
+        "exact_path": named.at_path[candidates.file_numbers],
+        "exact_text": named.holds_text,
     }
-    boosts |= {kind: is_named.astype(float) for kind, is_named in named.items()}
+    boosts |= {kind: is_lifted.astype(float) for kind, is_lifted in lifts.items()}
     share = saturate(relevance, full)
-    scores, steps = _scores(share, named, candidates.file_numbers, at_lines[:LEADING_LINES])
+    scores, steps = _scores(share, lifts, candidates.file_numbers, named.at_lines[:LEADING_LINES])
     ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
     return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
 

@@ -27,7 +27,7 @@ from memory_sidecar.code.directory import Line
 from memory_sidecar.code.history import FileKey, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, lines_of, make_hit
 from memory_sidecar.code.model import CodeQuery
-from memory_sidecar.code.named import Defining, find_named
+from memory_sidecar.code.named import find_named
 from memory_sidecar.code.question import Question, matchable_words, name_words
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, PathTerms, rank_hybrid
 from memory_sidecar.code.results import CodeHit
@@ -40,7 +40,7 @@ from memory_sidecar.disk.globs import path_matches
 from memory_sidecar.disk.roots import first_present
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.ids import distinct, locate, mask_allowed
+from memory_sidecar.index.ids import distinct
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
@@ -150,11 +150,8 @@ def _hybrid(
     ranked = rank_hybrid(
         candidates,
         question,
+        named.among(candidates.ids, paths, defined),
         path_terms=[path_terms(path) for path in paths],
-        defining=[defined.get(each, Defining()) for each in ids],
-        at_named_path=np.array(named.names.match_paths(paths), np.bool_),
-        holds_message=mask_allowed(candidates.ids, distinct(np.array(named.literal_ids, np.int64))),
-        at_lines=locate(np.array(named.at_lines, np.int64), candidates.ids)[0],
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
     )
     return candidates, ranked

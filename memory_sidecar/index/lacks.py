@@ -55,7 +55,8 @@ def index_missing(
     """Have `owner` index the sources `missing`, as `Database.snapshot` says; `known` were begun.
 
     Waits up to `patience_s` for another process that writes. A process that watches leaves
-    `missing` to its watch, and waits that long for the first scan of the sources `unscanned`.
+    `missing` to its watch, and waits that long for the first scan of the sources `unscanned`. An
+    error is only noticed if a source in `wanted`, by default any, has rows to answer from.
     """
     owner.watch(*missing)
     if owner.loop.runs_in_background:

@@ -8,7 +8,7 @@ import pytest
 from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.model import ChunkFile, CodeQuery
-from memory_sidecar.code.named import Defining
+from memory_sidecar.code.named import Defining, NamedRows
 from memory_sidecar.code.question import KEYWORD_WEIGHT, Question
 from memory_sidecar.code.ranking import (
     FILE_WORDS_WEIGHT,
@@ -52,14 +52,16 @@ def ranked(
     return found, rank_hybrid(
         found,
         question,
+        NamedRows(
+            [
+                Defining(question.match_bits(symbol), scope=scope)
+                for symbol, scope in zip(symbols or none, scopes or none, strict=True)
+            ],
+            at_path=np.zeros(len(found.files), np.bool_),
+            holds_text=np.zeros(len(paths), np.bool_),
+            at_lines=np.array(at_lines, np.int64),
+        ),
         path_terms=[PathTerms.of(question, file.path, 0.0) for file in found.files],
-        defining=[
-            Defining(question.match_bits(symbol), scope=scope)
-            for symbol, scope in zip(symbols or none, scopes or none, strict=True)
-        ],
-        at_named_path=np.zeros(len(found.files), np.bool_),
-        holds_message=np.zeros(len(paths), np.bool_),
-        at_lines=np.array(at_lines, np.int64),
         words=words,
     )
 
