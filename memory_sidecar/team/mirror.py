@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from memory_sidecar.core.atomic import file_hash, replace_unchanged
@@ -40,7 +41,9 @@ from memory_sidecar.team.mirror_rows import (
     write_offers,
 )
 from memory_sidecar.team.mirror_state import (
+    NO_FILE_NAME,
     UNKNOWN,
+    UNUSABLE_PATH,
     Known,
     MirroredFolder,
     MirrorReport,
@@ -296,27 +299,22 @@ class _MirrorPass:
             with folder.changing():
                 for path, found in contents.items():
                     self._take_one(path, folder, path.partition("/")[2], found)
-        for path in paths:
-            if self.mirror.folder_of(path) is None:
-                self.done.left_out[path] = "its name cannot be a file name on this machine"
-                self.state.open.pop(path, None)
+        for path in (path for path in paths if self.mirror.folder_of(path) is None):
+            self.done.left_out[path] = NO_FILE_NAME
+            self.state.open.pop(path, None)
 
     def _read(self, paths: Sequence[str]) -> Iterator[tuple[MirroredFolder, dict[str, Content]]]:
         """Yield what the team has of those of `paths` that are allowed, a few at a time."""
         places = {path: self.mirror.folder_of(path) for path in paths}
         for folder in self.mirror.folders.values():
             left = sorted(path for path, place in places.items() if place and place[0] is folder)
+            read = partial(read_contents, agent=self.mirror.agent, most_bytes=folder.max_bytes)
             while left:
-                contents = self._contents(left, folder.max_bytes)
+                contents = self.mirror.link.read(partial(read, paths=left))
                 last = max(contents, default=left[-1])
-                read = [path for path in left if path <= last]
-                yield folder, {path: contents.get(path, GONE) for path in read}
-                left = left[len(read) :]
-
-    def _contents(self, paths: Sequence[str], most_bytes: int) -> dict[str, Content]:
-        return self.mirror.link.read(
-            lambda connection: read_contents(connection, self.mirror.agent, paths, most_bytes)
-        )
+                done = [path for path in left if path <= last]
+                yield folder, {path: contents.get(path, GONE) for path in done}
+                left = left[len(done) :]
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, found: Content) -> None:
         (its_hash, text), team_hash = found, self.state.team(path)  # "": removed there
@@ -343,8 +341,10 @@ class _MirrorPass:
                     before = None if must_archive else there
                     if not replace_unchanged(folder.tree, folder.root / file, before, content):
                         return  # changed since it was read; the next exchange takes it
-                except NotADirectoryError:
-                    self.done.left_out[path] = "there is a file in the place of its folder"
+                except OSError as error:
+                    if error.errno not in UNUSABLE_PATH:
+                        raise
+                    self.done.left_out[path] = UNUSABLE_PATH[error.errno]
                     return
         self._note_in_step(path, team_hash)
         self.done.taken.append(path)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from errno import EILSEQ, EINVAL, ENAMETOOLONG, ENOTDIR
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,11 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.team.mirror_rows import News, TeamFile
 
+NO_FILE_NAME = "its name cannot be a file name on this machine"
+UNUSABLE_PATH = dict.fromkeys((ENAMETOOLONG, EINVAL, EILSEQ), NO_FILE_NAME) | {
+    ENOTDIR: "there is a file in the place of its folder"
+}
+"""Why another machine's file cannot be written here, by the error that the system gives."""
 MAX_STATE_BYTES = 256 << 20
 _NONE = (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError)
 

@@ -434,11 +434,13 @@ def test_one_file_that_cannot_be_taken_keeps_no_other_from_it(address, machine):
         put(other, "memories/rules/retry-with-a-growing-delay.md/below.md", "a file in a file")
         put(other, "memories/rules/huge.md", "more than a memory may be", 3_000_000)
         put(other, "memories/" + "/".join(["d" * 190] * 4) + "/deep.md", "text at great depth")
+        put(other, f"memories/{'n' * 253}.md", "text under a long name")
+        put(other, f"memories/{'f' * 256}/below.md", "text in a folder with a long name")
         put(other, "memories/zoo/good.md", "text of a good one")
     pulled = one.json("memory", "pull", "--agent", "shared")
     assert {path.rpartition("/")[2] for path in pulled["taken"]} == {"deep.md", "good.md"}
     left_out = {each["path"].rpartition("/")[2] for each in pulled["left_out"]}
-    assert left_out == {"below.md", "huge.md"}
+    assert left_out == {"below.md", "huge.md", f"{'n' * 253}.md"}
     assert {path.rpartition("/")[2] for path, _ in found(one, "text")} == {"deep.md", "good.md"}
 
 
