@@ -100,7 +100,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     except Exception as error:
         return _failed(_internal(error, tool.name), [], caller)
     text = _with_notices(within(visible(result.text()), asked.max_tokens), result.notices)
-    blocks: list[types.ContentBlock] = [types.TextContent(text=visible(text))]
+    blocks: list[types.ContentBlock] = [types.TextContent(text=text)]
     if not caller.is_structured:  # a host that gets both shows its model only the structured one
         return types.CallToolResult(content=blocks)
     return types.CallToolResult(content=blocks, structured_content=to_builtins(result))

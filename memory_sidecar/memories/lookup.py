@@ -282,14 +282,18 @@ def first_by_path(connection: Connection, ids: Ids, *, limit: int) -> list[int]:
 
 
 def named_chunks(connection: Connection, words: Sequence[str]) -> list[int]:
-    """List the chunks of the memories whose path or atom id is one of `words`."""
-    names: dict[str, Any] = {"words": json.dumps(list(dict.fromkeys(words))[:MAX_NAMES])}
+    """List the chunks of the memories whose path, `K-001` or `shop/K-001` is one of `words`."""
+    words = list(dict.fromkeys(words))[:MAX_NAMES]
+    ids = [each.rpartition("/")[2] for each in words]
+    names: dict[str, Any] = {"words": json.dumps(words), "ids": json.dumps(ids)}
     named = "SELECT value FROM json_each(:words)"
     return column(
         connection,
         "SELECT id FROM memory_chunks WHERE memory IN ("
         f"SELECT key FROM memories WHERE path IN ({named})"
         f" UNION SELECT key FROM memories WHERE path IN (SELECT value || '.md' FROM ({named}))"
-        f" UNION SELECT key FROM memories WHERE atom_id <> '' AND atom_id IN ({named}))",
+        " UNION SELECT key FROM memories WHERE atom_id <> ''"
+        " AND atom_id IN (SELECT value FROM json_each(:ids))"
+        f" AND (atom_id IN ({named}) OR project || '/' || atom_id IN ({named})))",
         names,
     )

@@ -188,6 +188,10 @@ def test_what_the_question_names_comes_first(search, folder):
     assert best.atom_id == "PAT-042"
     assert best.relevance >= 0.9
     assert best.explain.boosts["named"] == 1
+    write_memory(folder, "projects/q/patterns/PAT-042.md", "Nothing of the kind.")
+    for project in ("p", "q"):
+        hits = search(f"batches of objects, see {project}/PAT-042")
+        assert [each.project for each in hits if "named" in each.explain.boosts] == [project]
     write_memory(folder, "notes/todo.md", "Unlike all else.")
     assert names(search("batches of objects, notes/todo?"))[0] == "notes/todo"
     write_memory(folder, "objects.md", "Unlike all else.")
