@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -103,9 +105,7 @@ class NamedChunks:
 
 def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedChunks:
     """Return the chunks of `rows` that `question` names; `keywords` are those of its subject."""
-    asked = names_in(question.text)
-    if question.projects:
-        asked = asked.without(question.projects)
+    asked = names_in(question.text).without(question.projects)
     names, literal_ids = resolve_undefined(asked, question, rows)
     if question.message and not names.is_single_word:
         literal_ids = chunks_with_message(question, keywords, rows)
@@ -117,20 +117,26 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     if at_lines := _chunks_at_lines(rows, names, ids) or chunks_with_snippet(question, rows):
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
-    symbols = asked.symbols if is_about_name else ()
-    of_bases = names.is_single_word or not question.message  # else inherited ones do not count
-    places = (
-        place for name in symbols for place in rows.defined_names.places_of(name, of_bases=of_bases)
-    )
-    # Nor should what a question for tests names, unless it is a test, as in the log of one.
-    meant = (at for at in places if "tests" in question.asides or "tests" in asides_of(at.path))
-    qualified = set(map(rows.chunk_at, meant))
+    qualified = _chunks_of_qualified(asked, question, rows) if is_about_name else set()
     if not names.is_single_word and asked.tokens:
         names = _without_common(names, ids, rows)
     pages: Sequence[int] = ()
     if question.asks_for_guide:
         pages = rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     return NamedChunks(names, [*ids, *literal_ids, *pages], literal_ids, qualified, at_lines)
+
+
+def _chunks_of_qualified(names: QueryNames, question: Question, rows: CodeRows) -> set[int | None]:
+    """Return the chunks at the places that the qualified ones of `names` mean.
+
+    What a message names is not looked for in bases of a class. Of what a question for tests names,
+    only a test is meant, as in the log of one.
+    """
+    of_bases = names.is_single_word or not question.message
+    places_of = partial(rows.defined_names.places_of, of_bases=of_bases)
+    places = chain.from_iterable(map(places_of, names.symbols))
+    meant = (at for at in places if "tests" in question.asides or "tests" in asides_of(at.path))
+    return set(map(rows.chunk_at, meant))
 
 
 def _without_common(names: QueryNames, ids: Sequence[int], rows: CodeRows) -> QueryNames:
