@@ -10,7 +10,6 @@ vectors are looked up while it works, as in a daemon. DIR keeps the database for
 from __future__ import annotations
 
 import argparse
-import gc
 import statistics
 import sys
 import time
@@ -30,12 +29,11 @@ from postgres import started_server
 from trees import chosen_tree, copy_part
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.cli.daemon import GARBAGE_THRESHOLD
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import search_code, take_apart
 from memory_sidecar.core.paths import DataDir
-from memory_sidecar.core.process import SWITCH_INTERVAL_S
+from memory_sidecar.core.process import SWITCH_INTERVAL_S, collect_seldom
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.arms import SEARCH_POOL
@@ -171,7 +169,7 @@ class Asked:
 def measure_queries(results: Results, work: Path, address: str) -> None:
     """Measure queries over what `fill` wrote, in a warm process that is set up like a daemon."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    gc.set_threshold(GARBAGE_THRESHOLD)
+    collect_seldom()
     with closing(Asked(work, address)) as reader:
         for name, wanted in (
             ("query", CodeFilter()),

@@ -6,7 +6,6 @@ their libraries.
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -28,6 +27,7 @@ from memory_sidecar.core.opening import make_folders_only_while
 from memory_sidecar.core.process import (
     SWITCH_INTERVAL_S,
     allow_many_files,
+    collect_seldom,
     limit_memory,
     process_memory_bytes,
 )
@@ -57,7 +57,6 @@ EXIT_HANDED_OVER = 75  # EX_TEMPFAIL of sysexits.h
 # A process that has used the model and unloaded it keeps 145 MB: libraries, and memory that the
 # allocator cannot return; a fresh process takes 80 MB (with 10,000 files).
 WORN_BYTES = 110_000_000
-GARBAGE_THRESHOLD = 20_000  # objects: a scan makes many, and leaves no cycles behind
 
 _log = logging.getLogger(__name__)
 
@@ -265,7 +264,7 @@ def serve(
     allow_many_files()
     # The matrices here are too small for several threads, which would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(GARBAGE_THRESHOLD)
+    collect_seldom()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     is_restarted = is_unseen or systemd.is_service(environ)
     commands = Commands(Path(data_dir), environ=environ, is_restarted=is_restarted)

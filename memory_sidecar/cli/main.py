@@ -29,7 +29,7 @@ from memory_sidecar.core.errors import (
     output_error,
 )
 from memory_sidecar.core.installation import PROGRAM
-from memory_sidecar.core.process import limit_memory, require_memory
+from memory_sidecar.core.process import collect_seldom, limit_memory, require_memory
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE, asks_for_help
 from memory_sidecar.daemon.link import OutputClosed, read_part
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
@@ -279,6 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(_ClosedOutput(), write_through=True)
     limit_memory()
+    collect_seldom()
     if logging.lastResort:  # the caller sees each logged warning as a notice or an error
         logging.lastResort.setLevel(logging.ERROR)
     try:
@@ -342,9 +343,8 @@ def _as_usage_error(error: click.ClickException) -> UsageError:
             hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them"
             return UsageError(f"{option} cannot stand before a command", hint=hint)
         if option == "--db":
-            hint = "leave it out; --data-dir names a data directory"
             text = "--db names one database, and this is about no single one"
-            return UsageError(text, hint=hint)
+            return UsageError(text, hint="leave it out; --data-dir names a data directory")
         if any(param.name in _TEXTS for param in context.command.params):
             hint = f"a text that begins with a dash comes after `--`; {hint}"
     return UsageError(error.format_message().removesuffix("."), hint=hint)
