@@ -14,6 +14,7 @@ from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.cli.options import Command
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.memories.files import without_markup
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.results import Facts, Listed, Memory
 
@@ -89,7 +90,7 @@ def memory_line(memory: Facts, below: Sequence[str]) -> tuple[Styled, str]:
     ]
     marked = f" [{', '.join(marks)}]" if marks else ""
     day = memory.updated_at[:10]
-    first = next(iter(below), "").lstrip("#*_> \t")
+    first = without_markup(next(iter(below), ""))
     is_cut = memory.title.endswith("…") and first.startswith(memory.title[:-1])
     return title(memory.path), f"  {day}{marked}  {'' if is_cut else memory.title}".rstrip()
 
@@ -97,7 +98,7 @@ def memory_line(memory: Facts, below: Sequence[str]) -> tuple[Styled, str]:
 def body_lines(memory: Facts, text: str) -> list[str]:
     """Return the lines of a memory's `text` to show below its title, which they do not repeat."""
     first, _, rest = text.strip("\n").partition("\n")
-    if first.strip("# ") == memory.title:
+    if without_markup(first) == memory.title:
         text = rest.lstrip("\n")
     return text.split("\n") if text else []
 

@@ -22,6 +22,7 @@ from memory_sidecar.mcp.pages import NextCursor
 from memory_sidecar.mcp.quoting import in_tag, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import StoredAnswer
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
+from memory_sidecar.memories.files import without_markup
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import is_in, rest_of_title
@@ -247,7 +248,8 @@ def mark_memory(memory: Memory | MemoryText, more: str) -> str:
 
     The title stands above the content, unless the content has it or the title is cut from it.
     """
-    is_said = memory.title in memory.content or memory.title.endswith("…")
+    lines = map(without_markup, memory.content.split("\n"))
+    is_said = memory.title in memory.content or memory.title.endswith("…") or memory.title in lines
     content = memory.content if is_said else f"{memory.title}\n\n{memory.content}"
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
     head = in_tag(f"{memory.path} {_marks(memory)}{tags}{more}")

@@ -189,13 +189,13 @@ def title_of(summary: str, content: str) -> str:
     """
     if summary:
         return summary
-    lines = map(_without_markup, naming_lines(content))
+    lines = map(without_markup, naming_lines(content))
     first = next((line for line in lines if any(map(str.isalnum, line))), "")
     first = first or content.partition("\n")[0]
     return first_words(first, TITLE_CHARACTERS, "…")
 
 
-def _without_markup(line: str) -> str:
+def without_markup(line: str) -> str:
     """Return `line` without the marks of a heading, a quotation, and bold or italic words at first.
 
     A mark that belongs to a word stays: `C#`, `__init__`, `**kwargs`, `List<str>`.

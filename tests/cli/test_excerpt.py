@@ -61,6 +61,14 @@ def test_a_memory_does_not_say_its_title_twice(run):
     assert run("get", "totals-are-cents.md", "--agent", "a").out.startswith("# Totals are cents")
 
 
+@pytest.mark.parametrize("first", ["# Totals in C#", "**Totals:** in cents", "__init__ of totals"])
+def test_a_line_that_is_the_title_but_for_its_marks_is_shown_once(run, first):
+    run("store", f"{first}\n\nNever floats.", "--agent", "a")
+    for command in (("query", "totals"), ("recent",)):
+        _, *below = run(*command, "--agent", "a").out.strip().splitlines()
+        assert below == ["  Never floats."]
+
+
 def test_a_long_memory_without_a_title_is_shown_once(run):
     told = f"Totals are cents {'and never anything else ' * 9}at all"
     run("store", told, "--agent", "a")

@@ -52,6 +52,11 @@ def test_a_stored_text_neither_controls_a_terminal_nor_hides_in_an_answer(newcom
     assert r"\x1b[2J" in refused(newcomer, "get_memory", path="no\x1b[2J")
 
 
+def test_a_title_that_is_said_with_marks_is_not_said_twice(newcomer):
+    remember(newcomer, "**Totals:** in cents\n\nNever floats.")
+    assert text_of(call(newcomer, "search_memories", query="floats")).count("in cents") == 1
+
+
 def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
     remember(newcomer)
     remember(newcomer, "Zebras graze at night.", "codebase")
