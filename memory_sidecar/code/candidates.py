@@ -5,23 +5,28 @@ They lie in the source and the family of languages of the use. `code.resolve` ch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
+from memory_sidecar.code.meant import (
+    ANY,
+    CALLABLE,
+    deciding_receiver,
+    fields_for,
+    is_field,
+    is_valueless,
+    may_stand_behind,
+)
 from memory_sidecar.code.modules import ModuleFinder
 from memory_sidecar.code.results import Confidence
-from memory_sidecar.code.units import is_file_local, without_stubs
+from memory_sidecar.code.units import is_hidden, without_stubs
 from memory_sidecar.core.groups import by_key
 
 MAX_CANDIDATES = 300  # among more, only those of the class before the dot are preferred
 _MEMBERS = TYPES | {"impl"}
-_ANY, _NONE = re.compile(""), re.compile("(?!)")
-# A call means a method rather than a field, unless the field's type is written as a function's.
-_CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class _Family:
     shared: tuple[Defined, ...]  # that all files see
     local: Mapping[int, Sequence[Defined]]  # by file: those that only this file sees
     fields: frozenset[str | int]  # the owners of the fields among them, and the ids of their files
+    outers: frozenset[str]  # the owners of those that stand behind no variable
     files: Set[int]  # the ids of all files that define it
     is_file: bool  # whether one of these is called so, too
 
@@ -133,27 +139,29 @@ class CandidateFinder:
         family = self._family_of(name, at)
         if family.is_file and self.modules.is_file(name, at, place, family.files):
             return NameCandidates(Meaning())
-        fields = _fields_for(at, place) if family.fields else _ANY
+        fields = fields_for(at, place) if family.fields else ANY
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
-        called = family.fields & {place.receiver, own} if fields is _CALLABLE else None
+        called = family.fields & {place.receiver, own} if fields is CALLABLE else None
         local = at.id if at.id in family.local else None
         is_bare = not place.receiver and (
             at.scoping.dotted_constants or place.how in at.scoping.behind_modules
         )
         unmeant = at.scoping.unmeant.get(place.how, ())
-        key = (name, at.realm, fields, called, local, is_bare, unmeant)
+        behind = "" if is_self(place.receiver, at) else deciding_receiver(place, family.outers)
+        key = (name, at.realm, fields, called, local, is_bare, unmeant, behind)
         if key not in self._candidates:
-            shown = (*family.local.get(at.id, ()), *family.shared)
+            shown = tuple(
+                d
+                for d in (*family.local.get(at.id, ()), *family.shared)
+                if d.kind not in unmeant and (not behind or may_stand_behind(behind, d))
+            )
             found = tuple(
                 d
                 for d in shown
-                if d.kind not in unmeant
-                and (
-                    fields is _ANY
-                    or not is_field(d)
-                    or fields.search(d.signature)
-                    or (called and (d.owner in called or d.at.id in called))
-                )
+                if fields is ANY
+                or not is_field(d)
+                or fields.search(d.signature)
+                or (called and (d.owner in called or d.at.id in called))
             )
             is_called = called is not None
             self._candidates[key] = self._sorted_out(found or (shown if is_called else ()), is_bare)
@@ -262,11 +270,13 @@ class CandidateFinder:
         key = name, at.realm
         if key not in self._families:
             found = without_stubs(self._graph.defined_for(at, name))
-            local = by_key((each.at.id, each) for each in filter(is_file_local, found))
-            shared = tuple(each for each in found if not is_file_local(each))
+            hidden = {each.key for each in found if is_hidden(self._graph, each)}
+            local = by_key((each.at.id, each) for each in found if each.key in hidden)
+            shared = tuple(each for each in found if each.key not in hidden)
             known = frozenset(at for d in found if is_field(d) for at in (d.owner, d.at.id))
+            outers = frozenset(d.owner for d in found if is_valueless(d))
             files, is_file = {d.at.id for d in found}, any(name in d.at.modules for d in found)
-            self._families[key] = _Family(shared, local, known, files, is_file)
+            self._families[key] = _Family(shared, local, known, outers, files, is_file)
         return self._families[key]
 
     def _sorted_out(self, found: tuple[Defined, ...], is_bare: bool = False) -> NameCandidates:
@@ -319,25 +329,6 @@ def is_self(receiver: str, at: NamedFile) -> bool:
 def is_at_root(defined: Defined) -> bool:
     """Whether it is in the Go package at the root of its source: any import may mean that one."""
     return defined.at.family == "go" and not defined.at.folder
-
-
-def is_field(defined: Defined) -> bool:
-    return defined.kind == "field" and bool(defined.scope)
-
-
-def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
-    """Return the pattern of the signatures of fields that a use like that at `place` may mean."""
-    language = at.file.language
-    is_bare = not place.receiver and place.how != "attribute"
-    if (
-        place.how == "type"
-        or place.receiver == "crate"
-        or (is_bare and (at.scoping.dotted_fields or (place.how, language) == ("import", "cpp")))
-    ):
-        return _NONE
-    if place.how != "call" or language == "ruby":
-        return _ANY
-    return _CALLABLE if at.scoping.calls_fields else _NONE
 
 
 def _is_extension(defined: Defined) -> bool:

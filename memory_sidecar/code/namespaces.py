@@ -1,8 +1,34 @@
-"""Tells which namespaces of C# a file opens, by its own `using` or a global one."""
+"""Tells what a file of C# sees: of its own namespaces, and of those that a `using` opens to it."""
 
 from __future__ import annotations
 
-from memory_sidecar.code.graph import Graph, NamedFile
+from collections.abc import Sequence
+
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+
+
+def seen_from(
+    graph: Graph, at: NamedFile, around: Defined | None, tops: Sequence[Defined]
+) -> Sequence[Defined]:
+    """Return those of `tops` in the nearest namespace around a place; if none, in opened ones."""
+    around = around or graph.first_definition(at)
+    path = f"{around.path if around else ''}."
+    beside = [d for d in tops if path.startswith(f"{d.scope}.")]
+    longest = max((len(d.scope) for d in beside), default=0)
+    seen = [d for d in beside if len(d.scope) == longest]
+    return seen or [d for d in tops if opens(graph, at, d.scope)]
+
+
+def of_seen_class(
+    graph: Graph, at: NamedFile, around: Defined | None, members: Sequence[Defined]
+) -> Sequence[Defined]:
+    """Return those of `members`, of classes of one name, whose class is seen; all, if none is.
+
+    Empty if no class is called so, but a namespace.
+    """
+    types = [d for d in graph.defined_for(at, members[0].owner) if d.is_type]
+    seen = {d.path for d in seen_from(graph, at, around, types)}
+    return [d for d in members if d.scope in seen] or (types and members)
 
 
 def opens(graph: Graph, at: NamedFile, namespace: str) -> bool:

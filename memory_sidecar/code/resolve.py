@@ -19,7 +19,6 @@ from memory_sidecar.code.candidates import (
     Meaning,
     NameCandidates,
     is_at_root,
-    is_field,
     is_self,
     one_or_all,
     sole,
@@ -34,7 +33,8 @@ from memory_sidecar.code.declared import (
 )
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
-from memory_sidecar.code.namespaces import opens
+from memory_sidecar.code.meant import is_field
+from memory_sidecar.code.namespaces import of_seen_class, seen_from
 from memory_sidecar.code.renames import RenameFinder
 from memory_sidecar.code.results import Confidence
 
@@ -190,12 +190,7 @@ class _Resolving:
 
     def _resolve_in_namespaces(self) -> Meaning:
         """Resolve in the C# namespace around the place or one around that, else in opened ones."""
-        around = self._around or self._graph.first_definition(self._at)
-        path = f"{around.path if around else ''}."
-        beside = [d for d in self._tops if path.startswith(f"{d.scope}.")]
-        longest = max((len(d.scope) for d in beside), default=0)
-        seen = [d for d in beside if len(d.scope) == longest]
-        seen = seen or [d for d in self._tops if opens(self._graph, self._at, d.scope)]
+        seen = seen_from(self._graph, self._at, self._around, self._tops)
         return sole(seen, "exact") or one_or_all(seen or self._tops, "likely")
 
     def _star_imported(self) -> list[Defined]:
@@ -278,9 +273,7 @@ class _Resolving:
     def _resolve_member(self, receiver: str) -> Meaning:
         """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
         named = [d for d in self._found.by_owner.get(receiver, ()) if self._is_shared(d)]
-        here = (d for d in named if d.at.id == self._at.id)
-        typed = self._types_of_namespace()
-        if found := sole(named, "exact") or sole(here, "exact") or sole(typed, "likely"):
+        if found := self._resolve_of_class(named):
             return found
         found_all = NameCandidates(Meaning()) if self._scoping.includes_files else self._found
         is_imported = self._graph.imports(self._at, [receiver])
@@ -317,15 +310,22 @@ class _Resolving:
         )
         return Meaning(self._members or tuple(others))
 
+    def _resolve_of_class(self, named: Sequence[Defined]) -> Meaning | None:
+        """Resolve to one of `named`, members of the classes that are called like the receiver."""
+        here = (d for d in named if d.at.id == self._at.id)
+        # Or to a type that stands behind a namespace of C++: a macro may open that.
+        is_typed = self._scoping.includes_files and self._place.how != "attribute"
+        typed = self._tops if is_typed and all(d.is_type for d in self._tops) else ()
+        found = sole(named, "exact") or sole(here, "exact") or sole(typed, "likely")
+        if found or not (named and self._scoping.namespaces):
+            return found
+        seen = of_seen_class(self._graph, self._at, self._around, named)
+        return one_or_all(seen, "exact") if seen else None
+
     def _is_shared(self, defined: Defined) -> bool:
         """Whether this file has it, too: another JavaScript file's `console.log = …` is its own."""
         is_own = defined.at.id == self._at.id or not self._scoping.untyped_objects
         return is_own or bool(self._graph.kind_around(defined))
-
-    def _types_of_namespace(self) -> Sequence[Defined]:
-        """Return the types that a C++ name behind a namespace may mean: a macro may open that."""
-        is_typed = self._scoping.includes_files and self._place.how != "attribute"
-        return self._tops if is_typed and all(d.is_type for d in self._tops) else ()
 
     def _in_required_table(self, variable: str) -> list[Defined]:
         """Return the members of the Lua table of the file that `variable` is named after.

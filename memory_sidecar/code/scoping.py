@@ -43,6 +43,8 @@ class Scoping:
     behind_enum: bool = False  # a constant outside of its enum always stands behind it
     opens_enums: bool = False  # except in a file that imports the enum: `use Level::*`
 
+    private_to_file: bool = False  # what is private is seen in its own file only
+    valueless: bool = False  # a type and a constant stand behind no variable and no expression
     whole_classes: bool = False  # one file has all members of a class
     types_variables: bool = False  # a variable is declared with its type before it
     imports_packages: bool = False  # an import names a class with its package, mostly a folder
@@ -105,6 +107,7 @@ _JAVA = Scoping(
     shares_folder=True,
     bare_constants=True,
     calls_fields=False,
+    private_to_file=True,
     whole_classes=True,
     types_variables=True,
     imports_packages=True,
@@ -126,6 +129,8 @@ _SCOPINGS = {
         dotted_constants=True,
         behind_enum=True,
         opens_enums=True,
+        private_to_file=True,
+        valueless=True,
         types_variables=True,
         unmeant=_NO_FUNCTIONS,
     ),
@@ -197,6 +202,7 @@ _SCOPINGS = {
         implicit_self=True,
         shares_folder=True,
         shares_all=True,
+        private_to_file=True,
         unmeant=_NO_FUNCTIONS,
     ),
     "tsx": _JAVASCRIPT,

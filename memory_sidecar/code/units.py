@@ -1,10 +1,27 @@
-"""Tells what is one with a definition elsewhere: its prototype in C and C++, its stub in Python."""
+"""Tells what is one with a definition elsewhere: its prototype in C and C++, its stub in Python.
+
+Also what only its own file sees.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from memory_sidecar.code.graph import Defined, Graph
+
+_PRIVATE = re.compile(r"(?:(?!protected )\w+ )*?private (?!protected )")
+
+
+def is_hidden(graph: Graph, defined: Defined) -> bool:
+    """Whether only its own file sees it: see `is_file_local`, or as private.
+
+    What is private in a partial class of C# is seen by the files of all parts.
+    """
+    if not (defined.at.scoping.private_to_file and _PRIVATE.match(defined.signature)):
+        return is_file_local(defined)
+    around = graph.defined_for(defined.at, defined.owner)
+    return not any(d.path == defined.scope and "partial " in d.signature for d in around)
 
 
 def is_file_local(defined: Defined) -> bool:

@@ -66,3 +66,23 @@ def test_a_map_shows_no_stub_beside_its_module(tmp_path):
     shown = {each["filename"] for each in run("map", "--json").json}
     assert {"shop/_make.py", "shop/cart.py", "shop/_fast.pyi"} <= shown
     assert not {"shop/__init__.pyi", "shop/cart.pyi"} & shown
+
+
+def test_what_is_private_is_used_in_its_own_file_only(tmp_path):
+    kinds = "class A { private void Go() {} void B() { Go(); } }\n"
+    partial = "partial class P { private void Go() {} private protected int Sum; }\n"
+    write_tree(
+        tmp_path,
+        {
+            "A.cs": f"{kinds}class C {{ void D(dynamic one) {{ one.Go(); }} }}\n",
+            "B.cs": "class E { void F(dynamic one) { one.Go(); one.Sum++; } }\n",
+            "P.cs": partial,
+            "A.java": "class Api { private void run() {} void b(Api api) { api.run(); } }\n",
+            "B.java": "class B { void run() {} void c(Object any) { any.run(); } }\n",
+        },
+    )
+    ask = told_in(tmp_path)
+    assert ask("refs", "A.Go") == ["A.cs:1 exact", "A.cs:2 by name"]
+    assert ask("refs", "P.Go") == ["A.cs:2 by name", "B.cs:1 by name"]
+    assert ask("refs", "P.Sum") == ["B.cs:1 by name"]
+    assert ask("refs", "Api.run") == ["A.java:1 exact"]
