@@ -31,7 +31,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.results import to_builtins
 from memory_sidecar.web import bulk, context, growth, index, memories, memory, search, sessions
 from memory_sidecar.web.guard import Visitor, is_own_form
-from memory_sidecar.web.rendering import FOLDER, templates
+from memory_sidecar.web.rendering import FOLDER, sentence, templates
 from memory_sidecar.web.visit import Done, Section, View, Visit, Words, address
 
 LOOK_S = 1.0  # between two checks whether a view has changed
@@ -184,9 +184,9 @@ class WebApp:
             visit = self._visit(around, kept)
         view = View(
             template="problem.html",
-            title=data["error"]["message"],
+            title=sentence(data["error"]["message"]),
             data=data,
-            more={"links": [(VIEWS[around].label, back)], "what": "", "is_problem": True},
+            more={"links": [(VIEWS[around].label, back)], "is_problem": True},
             status=status,
         )
         return self._render(visit, view, request, live)

@@ -27,8 +27,9 @@ def show(visit: Visit) -> View:
         status = _status(visit)
     except NoIndex as error:
         links = [("Checks", visit.to("/index/checks"))]
-        more = {"links": links, "what": "Nothing is indexed yet."}
-        return View(template="problem.html", title="Index", data=error.as_json(), more=more)
+        return View(
+            template="problem.html", title="Index", data=error.as_json(), more={"links": links}
+        )
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
     data = {"status": status, "vectors": vectors}
     more = {"team": team_line(status.team) if status.team else ""}

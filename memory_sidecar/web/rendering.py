@@ -58,6 +58,7 @@ def templates() -> Environment:
         "breakable": breakable,
         "below": below,
         "with_code": with_code,
+        "sentence": sentence,
     }
     environment.globals.update(KINDS=Asked, AGES=AGES, STRENGTHS=STRENGTHS, OUTCOMES=Outcome)
     for name in environment.list_templates():  # so that the first view need not compile them
@@ -137,6 +138,11 @@ _SCROLLED = (
     ("<table>", '<div class="scroll" tabindex="0"><table>'),
     ("</table>", "</table></div>"),
 )
+
+
+def sentence(text: str) -> str:
+    """Return `text` with a capital, unless a path, a quotation or code begins it."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
 def with_code(text: str) -> Markup:

@@ -125,7 +125,7 @@ def test_what_would_take_other_tags_back_is_refused(served, reader):
 def test_a_plan_that_cannot_be_carried_out_leads_back(served, reader):
     kept = served.store("Not to be moved", category="bulk-refused")
     form = {"chosen": f"{kept.agent} {kept.hash} {kept.path}", "to": "/memories?q=moved&page=2"}
-    for action, value, why in (("move", "../x", "leaves its root"), ("tag", "", "fill in")):
+    for action, value, why in (("move", "../x", "leaves its root"), ("tag", "", "Fill in")):
         refused = reader.post("/memories/bulk", {"action": action, action: value} | form)
         assert refused.status == 400
         assert why in refused.text

@@ -93,7 +93,7 @@ def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(reader, monkeypatch
     part, told = reader.get("/growth", HX_Request="true"), reader.get("/growth?json=1")
     for answer, back in ((view, "/growth"), (change, "/memories")):
         assert Pieces(answer.text).found == []
-        assert "internal error: ZeroDivisionError: in &lt;script&gt;" in answer.text
+        assert "Internal error: ZeroDivisionError: in &lt;script&gt;" in answer.text
         assert f'<a href="{back}" data-row>' in answer.text
     assert {each.status for each in (view, change, part, told)} == {500}
     assert {"AKIAABCDEFGH" in each.text for each in (view, change, part, told)} == {False}
@@ -150,7 +150,8 @@ def test_before_anything_is_stored_each_view_is_there(tmp_path):
         for path in (path for path in VIEWS if VIEWS[path].label):
             assert reader.get(path).status == 200, path
         index, sessions = reader.get("/index").text, reader.get("/sessions").text
-        assert "run <code>memory-sidecar index PATH</code>" in index
+        assert "<p>Nothing is indexed in " in index
+        assert "Run <code>memory-sidecar index PATH</code>" in index
         assert 'href="/index/checks"' in index
         assert "View as" not in index
         assert "Went on after" not in sessions
@@ -178,7 +179,7 @@ def test_only_without_a_team_it_is_said_that_nothing_leaves_the_machine(
 def test_a_form_of_another_page_is_refused_in_the_frame(reader):
     refused = reader.send("/memories/pin", {"form_token": "guessed"})
     assert refused.status == 403
-    assert "load the page again" in refused.text
+    assert "Load the page again" in refused.text
     assert '<nav aria-label="Views">' in refused.text
 
 

@@ -17,7 +17,7 @@ from memory_sidecar.mcp.code import source_states
 from memory_sidecar.web.index import log, tree_of
 from memory_sidecar.web.visit import Visit
 from tests.conftest import run_with
-from tests.web.conftest import SCRIPT, Served, serving
+from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
 
@@ -43,13 +43,6 @@ def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     card = reader.get("/index").text
     for name, number in (("files", source["files_indexed"]), ("chunks", source["chunks"])):
         assert f"<dt>{name}</dt><dd>{number:,}</dd>" in card
-
-
-def test_an_index_of_nothing_says_what_indexes_a_folder(tmp_path):
-    with serving(tmp_path) as empty:
-        shown = empty.reader().get("/index").text
-    assert "<p>Nothing is indexed yet.</p>" in shown
-    assert "run <code>memory-sidecar index PATH</code>" in shown
 
 
 def test_what_was_left_out_is_told_with_its_rule(served, reader):
