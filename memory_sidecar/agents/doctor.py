@@ -8,6 +8,7 @@ are no fault either: they are listed, and left to the user.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +27,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.history import unread_histories
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.groups import by_key
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, name_first, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
@@ -193,10 +195,10 @@ def _kept_aside(paths: StorePaths, agent: str = "") -> Iterator[Check]:
 
 def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
     sources = data.sources()
-    if absent := [source.name for source in sources if not source.root.is_dir()]:
+    if absent := [source.name for source in sources if not _is_there(source)]:
         option = f" --agent {agent}" if agent else ""
         removing = (f"`memory-sidecar source remove {name}{option}`" for name in absent)
-        text = f"not there: {', '.join(absent)}; what was indexed of them stays"
+        text = f"cannot be entered: {', '.join(absent)}; what was indexed of them stays"
         moving = f"`memory-sidecar source move NAME PATH{option}` where a folder has moved"
         hint = f"bring them back; {moving}, or {', '.join(removing)}"
         return _check(agent, "sources", False, text, hint)
@@ -217,9 +219,13 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
     return _check(agent, "sources", True, f"{len(sources)} registered, all indexed")
 
 
+def _is_there(source: Source) -> bool:
+    return os.path.isdir(source.root)  # noqa: PTH112  False where a folder above may not be entered
+
+
 def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
     """Yield a failed check for each existing source that cannot be watched at the moment."""
-    there = {source.name for source in data.sources() if source.root.is_dir()}
+    there = {source.name for source in data.sources() if _is_there(source)}
     for name, live in data.states().items():
         if name in there and (problem := live.error or live.notice):
             hint = "it is tried again; the log that `memory-sidecar status` names says more"

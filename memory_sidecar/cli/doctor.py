@@ -15,6 +15,7 @@ from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import PathRefused, SidecarError
+from memory_sidecar.core.visible import visible_line
 
 GOOD = Styled("ok  ", {"fg": "green"})
 BAD = Styled("FAIL", {"fg": "red", "bold": True})
@@ -67,5 +68,5 @@ def _lines(checks: list[Check]) -> Iterator[TextLine]:
 
 
 def _check_line(check: Check) -> TextLine:
-    hint = f"\n     {check.hint}" if check.hint else ""
-    return GOOD if check.ok else BAD, f" {check.check}: {check.text}{hint}"
+    hint = f"\n     {visible_line(check.hint)}" if check.hint else ""
+    return GOOD if check.ok else BAD, f" {check.check}: {visible_line(check.text)}{hint}"

@@ -14,6 +14,7 @@ from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import command_group, with_data_dir
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
 from memory_sidecar.core.times import shown_utc
+from memory_sidecar.core.visible import visible_line
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.link import reach
 from memory_sidecar.daemon.running import Daemon, running_daemons
@@ -76,7 +77,7 @@ def stop(call: Call) -> StoppedDaemon:
         call.reporter.notice(f"it did not stop within {END_TIMEOUT_S:.0f} s, and was killed")
     line = f"stopped the daemon of {data_dir} (process {ended.pid})" if ended else ""
     stopped = StoppedDaemon(ended is not None, ended.pid if ended else None)
-    return call.show(stopped, [line or f"no daemon runs for {data_dir}"])
+    return call.show(stopped, [visible_line(line or f"no daemon runs for {data_dir}")])
 
 
 @command_group

@@ -250,6 +250,27 @@ def test_what_is_said_of_absent_sources_mends_it(run, project, known_vectors):
     mended_by_its_hint(run, "sources")
 
 
+def test_a_source_that_the_system_refuses_to_look_at_fails_one_check(
+    run, project, known_vectors, data_dir
+):
+    run("index", project)
+    registry = data_dir / "state/codebase/sources.json"
+    refused = f"{project}{'x' * 300}"  # as one in a folder that may not be entered
+    registry.write_text(registry.read_text().replace(str(project), refused))
+    (fault,) = [each for each in wrong(run("doctor", "--json")) if each["check"] == "sources"]
+    assert fault["text"].startswith("cannot be entered: project; ")
+
+
+def test_a_path_with_a_line_break_takes_one_line(tmp_path):
+    data_dir = tmp_path / "two\nlines"
+    data_dir.mkdir()
+    services = Services(DataDir(data_dir), Settings())
+    done = run_with(services, cwd=tmp_path)("doctor")
+    services.close()
+    assert "\nlines" not in done.out
+    assert f"{tmp_path}/two\\nlines can be written" in done.out
+
+
 def test_what_is_said_of_an_agents_absent_directory_mends_it(run, tmp_path):
     run("source", "add", write_memory(tmp_path / "notes", "one.md").parent, "--agent", "bob")
     run("list", "--agent", "bob")
