@@ -30,7 +30,10 @@ FileNumbers = npt.NDArray[np.int32]
 MOSTLY_DELETED = 2  # the map is rebuilt when it knows this many times the existing chunks
 FILTERS_KEPT = 16
 _FIRST_CAPACITY = 1024
-_PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
+_PLACE = re.compile(
+    r"(.+?)(?:(?:[:#]L?|\?L|#lines-)(\d{1,9})(?:C\d+)?(?:-L?(\d{1,9})(?:C\d+)?|:\d+)?"
+    r"|\((\d{1,9}),\d+\))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,10 @@ class Line:
 
 
 def parse_place(text: str) -> tuple[str, int, int] | None:
-    """Return path, first and last line (0 for none) of a place as editors and compilers write it.
+    """Return path, first and last line (0 for none) of a place as tools and web pages write it.
 
-    `a.py:10`, `a.py:10:5`, `a.py:10-20`, `a.py#L10-L20` and `a.cs(10,5)`; `None` for other texts.
+    `a.py:10`, `a.py:10:5`, `a.py:10-20`, `a.cs(10,5)`, `a.py#L10-L20`, `a.py#L10C5-L20C1`,
+    `a.py#lines-10:20` and `a.py?L10-20`; `None` for other texts.
     """
     found = _PLACE.fullmatch(text)
     return found and (found[1], int(found[2] or found[4]), int(found[3] or 0))

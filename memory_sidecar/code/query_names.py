@@ -49,9 +49,11 @@ _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 # A line behind a path as tracebacks, compilers and people write it, for `parse_place`: `", line 3`,
 # `:line 3`, ` on line 3`, `":3`, `.php(3)`, `.cs(3,5)`; `:3` before the `:in` of Ruby.
 _LINE = re.compile(
-    r"(?:\"?,?(?: on)? |:)lines? (\d{1,9})\b|\":(\d{1,9})\b|(?<=\w)\((\d{1,9})(?:,\d+)*\)"
+    r"(?:\"?,?(?: on)? |:)lines? (\d{1,9})\b|\":(\d{1,9})\b|(?<=\w) ?\((\d{1,9})(?:,\d+)*\)"
     r"|:(\d{1,9}):in\b"
 )
+# The first of the lines that linters list below a path: `src/add.ts`, then `  12:5  error …`.
+_LINE_BELOW = re.compile(r"(\.\w{1,10})[ \t]*\n(?:[ -]*\n)?[ \t]*(\d{1,9})(?=:\d|[ \t])")
 _LINE_OF = re.compile(r"\blines? (\d{1,9})(?:-\d+)? (?:of|in) ([\w./\\:-]*\w)")
 _INNERMOST_LAST = re.compile(  # the frames of Python and pytest
     r"\bmost recent call last\b|\bFile \"[^\"\n]{1,256}\", line \d|\.py:\d+: in \w"
@@ -171,7 +173,7 @@ def names_in(text: str) -> QueryNames:
 def _places_in(query: str) -> Iterator[tuple[str, int]]:
     """Yield each path in `query`, with its line or 0."""
     text = _BEFORE_BLANK.sub("", _DIFF_SIDE.sub(r"\1 ", query))
-    text = _LINE_OF.sub(r"\2:\1", text)
+    text = _LINE_BELOW.sub(r"\1:\2 ", _LINE_OF.sub(r"\2:\1", text))
     text = _LINE.sub(lambda found: f":{found[found.lastindex or 0]} ", text)
     for part in _BETWEEN_WORDS.split(text):
         word = part.replace("\\", "/").rstrip(".:?!")

@@ -96,6 +96,24 @@ def test_paths_are_recognised(query, path):
             "tests/test_shop.py:3: in test_sell\n    add(1)\ncart.py:12: KeyError",
             "cart.py:12 test_shop.py:3",
         ),
+        (
+            "https://github.com/a/shop/blob/main/src/cart.js#L12C5-L14C1"
+            " https://bitbucket.org/a/shop/src/main/src/shop.js#lines-3:7"
+            " https://sourcegraph.com/github.com/a/shop/-/blob/src/till.js?L7-9",
+            "cart.js:12 shop.js:3 till.js:7",
+        ),
+        (
+            "/ci/src/cart.js\n  12:5  error  unused\n\n/ci/src/shop.js\n  3:1  error",
+            "cart.js:12 shop.js:3",
+        ),
+        (
+            " ------ -------\n  Line   src/Cart.php\n ------ -------\n  12     No such method.",
+            "Cart.php:12",
+        ),
+        (
+            "FILE: src/Cart.php\n-----\n 12 | ERROR | too long\nand src/Shop.php (3)",
+            "Cart.php:12 Shop.php:3",
+        ),
     ],
 )
 def test_lines_are_read_as_tracebacks_and_people_write_them(query, lines):
