@@ -13,10 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import fsum
+from typing import TYPE_CHECKING
 
 from memory_sidecar.code.framing import without_framing
-from memory_sidecar.code.query_names import QueryNames
-from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.index.words import (
@@ -27,6 +26,10 @@ from memory_sidecar.index.words import (
     plain_words,
     terms_of,
 )
+
+if TYPE_CHECKING:
+    from memory_sidecar.code.query_names import QueryNames
+    from memory_sidecar.code.results import CodeHit
 
 LINES = 5
 MAX_LINE = 160  # characters of a line of prose

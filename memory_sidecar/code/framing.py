@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 
-from memory_sidecar.code.name_parts import LOOKS_LIKE_NAME
 from memory_sidecar.index.project_name import cut_out, without_project
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
+# The plural of an abbreviation, as in "normalize URIs", is no name.
+LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}(?!s\b)[a-z]|[?!]$")
 MAX_FRAMES = 4  # phrases left out at each end of a request
 
 _THING = (

@@ -13,8 +13,6 @@ from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.opening import MAX_PATH_BYTES
 from memory_sidecar.index.words import MARKS
 
-# The plural of an abbreviation, as in "normalize URIs", is no name.
-LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}(?!s\b)[a-z]|[?!]$")
 QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _HINT = "for example total_price, Cart.total_price or shop/cart.py:12"
 

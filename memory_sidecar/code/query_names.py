@@ -19,9 +19,9 @@ from difflib import get_close_matches
 
 from memory_sidecar.code.classes import inherited
 from memory_sidecar.code.directory import Line, is_at, parse_place
+from memory_sidecar.code.framing import LOOKS_LIKE_NAME
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.name_parts import (
-    LOOKS_LIKE_NAME,
     QUALIFIER_SEPARATOR,
     definitions_meant,
     without_prototype,

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memory_sidecar.code.asides import asides_of, is_aside
+from memory_sidecar.code.framing import LOOKS_LIKE_NAME
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
-from memory_sidecar.code.name_parts import LOOKS_LIKE_NAME, QUALIFIER_SEPARATOR
+from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR
 from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.rows import CodeRows

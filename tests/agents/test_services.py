@@ -41,16 +41,17 @@ def modes(data_dir: Path, *names: str) -> set[int]:
     return {stat.S_IMODE((data_dir / name).stat().st_mode) for name in names}
 
 
-def test_an_agent_is_opened_without_the_modules_of_code_and_its_grammars():
+def test_an_agent_is_opened_and_asked_without_the_modules_of_code_and_its_grammars():
     code = (
         "import sys, memory_sidecar.agents.services, memory_sidecar.agents.agent;"
+        "import memory_sidecar.cli.query, memory_sidecar.cli.session_search;"
         "of_code = ('memory_sidecar.code.', 'tree_sitter');"
-        "print(*(name for name in sys.modules if name.startswith(of_code)))"
+        "print(*sorted(name for name in sys.modules if name.startswith(of_code)))"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "\n"
+    assert done.stdout == "memory_sidecar.code.excerpt memory_sidecar.code.framing\n"
 
 
 def test_what_others_could_read_is_closed_to_them(tmp_path):
