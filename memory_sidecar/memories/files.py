@@ -68,10 +68,9 @@ def statement_of(content: str) -> str:
     return statement if line and "\n" not in subject else content
 
 
-# Our own key first, then those of Obsidian, basic-memory and Claude Code.
+# Our own key first, then those of Obsidian and basic-memory.
 _CREATED = ("created_at", "created", "date")
 _UPDATED = ("updated_at", "updated", "modified")
-_SUMMARY = ("summary", "description", "title")
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
 _STORED_AT = {"created_at", "updated_at"}
@@ -90,15 +89,14 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
     meta = page.meta
     created = next(_times_of(meta, _CREATED), None)
     updated = max(_times_of(meta, _UPDATED), default=None)
+    told = map(meta.get, ("description", "title"))
     return MemoryPage(
         content=normalised_content(page.body),
         created_at=created if created is not None else mtime_ms,
         updated_at=updated if updated is not None else mtime_ms,
         source=_text(meta.get("source")) or UNKNOWN_SOURCE,
         tags=_tags_in(meta.get("tags")),
-        summary=next(
-            filter(None, (" ".join(_text(meta.get(key)).split()) for key in _SUMMARY)), ""
-        ),
+        summary=_text(meta.get("summary")) or next(filter(None, map(_line_of, told)), ""),
         status=_text(meta.get("status")),
         expires_at=parse_time(meta.get("expires_at")),
         pinned=meta.get("pinned") in (True, 1, "yes", "on"),
@@ -253,6 +251,10 @@ def _tags_in(value: object) -> tuple[str, ...]:
     """Read tags as `texts` does; `#ux #shop` are two."""
     found = ((tag.split() if tag.startswith("#") else [tag]) for tag in texts(value))
     return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+
+def _line_of(value: object) -> str:
+    return " ".join(_text(value).split())
 
 
 def _text(value: object) -> str:
