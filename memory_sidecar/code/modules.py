@@ -130,7 +130,9 @@ class ModuleFinder:
             find = self._at_path if is_near else self._below_any_folder
             self._files[key] = find(at.file.source, path)
         files = [each for each in self._files[key] if each.id != at.id]  # index.mjs: ./index.js
-        nearest = max((_shared(each, at) for each in files), default=0)
+        if len(files) < 2:
+            return files
+        nearest = max(_shared(each, at) for each in files)
         return [each for each in files if _shared(each, at) == nearest]
 
     def leads(self, at: NamedFile, module: str, to: NamedFile) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from memory_sidecar.chunking.aliases import STAR, last_part
@@ -11,6 +12,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import IMPORTED, Defined, NamedFile
 from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.modules import MAX_FILES, ModuleFinder
+from memory_sidecar.core.sqlite import column
 
 Origin: TypeAlias = tuple[Defined, bool]
 """A definition at the top of a file, and whether it is renamed on the way from there."""
@@ -28,13 +30,12 @@ class RenameFinder:
 
     def meant(self, name: str, at: NamedFile, place: Place) -> list[Defined]:
         """Return what a renamed `name` means at a place, or that member of a renamed receiver."""
-        if not at.scoping.imports_paths or place.receiver in ("?", *at.scoping.selves):
+        if not (at.scoping.imports_paths and self._aliases & {name, place.receiver}):
             return []
-        modules = self._modules.modules_of(name, at) if place.receiver else ()
-        is_bare = not place.receiver or any(  # `cash` of `const { cash } = require("./till")`
-            last_part(each, at.file.language) == place.receiver for each in modules
-        )
+        is_bare = not place.receiver or self._is_taken(name, at, place.receiver)
         subject = name if is_bare else place.receiver
+        if not self._graph.imports(at, [subject]):
+            return []
         key = at.id, subject
         if key not in self._origins:
             self._origins[key] = self._origin(subject, at)
@@ -43,6 +44,17 @@ class RenameFinder:
             return [origin] if origin else []
         named = self._graph.defined(name)
         return [d for d in named if (d.at.id, d.scope) == (origin.at.id, origin.path)]
+
+    @cached_property
+    def _aliases(self) -> frozenset[str]:
+        """All aliases: few of the thousands of names that are asked for are any."""
+        asked = "SELECT DISTINCT alias FROM code_renames"
+        return frozenset(column(self._graph.connection, asked))
+
+    def _is_taken(self, name: str, at: NamedFile, receiver: str) -> bool:
+        """Whether `receiver` is the module of `name`: `const { name } = require("./receiver")`."""
+        modules = self._modules.modules_of(name, at) if self._graph.imports(at, [name]) else ()
+        return any(last_part(each, at.file.language) == receiver for each in modules)
 
     def aliases_of(self, defined: Defined) -> dict[str, set[int]]:
         """Return the other names under which files may use a definition, with these files."""
