@@ -137,7 +137,7 @@ def is_exported_whole(path: tree_sitter.Node, data: bytes) -> bool:
 def modules_of_imports(
     imports: Iterable[tree_sitter.Node], aliases: Mapping[int, Alias], data: bytes, language: str
 ) -> dict[int, str]:
-    """Return the path that each of `imports` of JavaScript is from, by the import's first byte.
+    """Return the path that each of `imports` is from, by its first byte: of JavaScript or Python.
 
     That is the next path behind it, or itself. Paths with spaces, or of over 200 characters, are
     left out. In C#, a using gets `global` if it counts for other files, too.
@@ -145,6 +145,9 @@ def modules_of_imports(
     if language == "csharp":
         starts = (node.start_byte for node in imports)
         return {n: "global" for n in starts if _GLOBAL_USING.search(data, max(0, n - 200), n)}
+    if language == "python":
+        found = {each.start_byte: _dotted_module(each, data) for each in imports}
+        return {at: path for at, path in found.items() if _PLAIN_PATH.fullmatch(path)}
     if language not in _WITH_MODULES:
         return {}
     found = {a.name.start_byte: text_of(data, a.module) for a in aliases.values() if a.module}
@@ -158,6 +161,20 @@ def modules_of_imports(
             found.setdefault(at, path)
         waiting = []
     return {at: path for at, path in found.items() if _PLAIN_PATH.fullmatch(path)}
+
+
+def _dotted_module(name: tree_sitter.Node, data: bytes) -> str:
+    """Return the module that Python imports `name` from, or as whose last part it is imported.
+
+    Empty for the last part of a module from which other names are imported.
+    """
+    around = name.parent
+    while around and around.type not in ("import_from_statement", "import_statement", "module"):
+        around = around.parent
+    if module := around and around.child_by_field_name("module_name"):
+        return text_of(data, module) if name.start_byte >= module.end_byte else ""
+    start = name.parent.start_byte if name.parent else 0
+    return data[start : name.end_byte].decode(errors="replace")
 
 
 def is_capital(name: tree_sitter.Node, data: bytes) -> bool:

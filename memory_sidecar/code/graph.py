@@ -247,7 +247,7 @@ class Graph:
 
         In Python, `from x import name` does not count: it may import an object or another module.
         """
-        if at.family not in ("python", "go") or self._has_module(at.file.source, name):
+        if at.family not in ("python", "go") or self.has_module(at.file.source, name):
             return False
         lines = (each.line for each in self.imports_in(at, name))
         return at.family == "go" or all(self.code_at(at, n).startswith("import ") for n in lines)
@@ -256,9 +256,9 @@ class Graph:
         """Return the places where a file imports `name`, or a module that is called so."""
         asked = "SELECT places FROM code_references WHERE file = ? AND name = ?"
         row: Any = self.connection.execute(asked, (at.id, name)).get
-        return [each for each in read_places(row or "") if each.how == "import"]
+        return [*read_places(" ".join(p for p in (row or "").split(" ") if p[:1] == "i"))]
 
-    def _has_module(self, source: str, name: str) -> bool:
+    def has_module(self, source: str, name: str) -> bool:
         """Whether a file of `source`, or a folder above one, is called `name`."""
         key = source, name
         if key not in self._modules:

@@ -32,6 +32,7 @@ from memory_sidecar.code.declared import (
     members_by_variable_name,
 )
 from memory_sidecar.code.document import Place
+from memory_sidecar.code.dotted import DottedFinder
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.meant import is_field
 from memory_sidecar.code.namespaces import of_seen_class, seen_from
@@ -49,6 +50,7 @@ class Resolver:
         self._finder = CandidateFinder(graph)
         self.lineages = Lineages(graph)
         self.renames = RenameFinder(self._finder.modules)
+        self.dotted = DottedFinder(graph)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
@@ -65,7 +67,7 @@ class Resolver:
         within = place.within if needs_around else None
         key = (name, at.id, place.receiver, place.how, within, place.module)
         if key not in self._meanings:
-            resolving = _Resolving(self.lineages, name, at, place, candidates)
+            resolving = _Resolving(self, name, at, place, candidates)
             self._meanings[key] = resolving.meaning()
         return self._meanings[key]
 
@@ -74,10 +76,11 @@ class _Resolving:
     """Resolves one reference; used by `Resolver` alone."""
 
     def __init__(
-        self, lineages: Lineages, name: str, at: NamedFile, place: Place, candidates: NameCandidates
+        self, resolver: Resolver, name: str, at: NamedFile, place: Place, candidates: NameCandidates
     ) -> None:
-        self._graph = lineages.graph
-        self._lineages = lineages
+        self._graph = resolver.graph
+        self._lineages = resolver.lineages
+        self._dotted = resolver.dotted
         self._name = name
         self._at = at
         self._scoping = at.scoping
@@ -183,8 +186,7 @@ class _Resolving:
         path = (around.path if around.is_type else around.scope) if around else ""
         for outer in filter(None, reversed(path.split("."))):
             for owner in self._lineages.of(self._at, outer):
-                # Not a constructor: its class is meant.
-                if owner in members and owner != self._name:
+                if owner in members and owner != self._name:  # no constructor: its class is meant
                     return members[owner]
         return []
 
@@ -209,6 +211,8 @@ class _Resolving:
 
     def _resolve_imported(self) -> Meaning:
         """Resolve to the imported file, or to a package around it that may re-export the name."""
+        if found := self._dotted.meaning(self._name, self._at, self._place, self._tops):
+            return found
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         sure: Confidence = "likely" if self._scoping.imports_paths else "exact"
         if found := sole(self._followed, "exact") or sole(from_there, sure):
@@ -282,7 +286,7 @@ class _Resolving:
         ):
             return Meaning()
         of_module = found_all.tops_by_module.get(receiver, ())
-        modules = [d for d in of_module if d.at.id != self._at.id]
+        modules = self._dotted.of_module(receiver, self._at, of_module)
         if is_imported and (found := sole(modules, "exact")):
             return found
         packaged = found_all.tops_by_package.get(receiver, ())

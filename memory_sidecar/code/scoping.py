@@ -49,6 +49,7 @@ class Scoping:
     types_variables: bool = False  # a variable is declared with its type before it
     imports_packages: bool = False  # an import names a class with its package, mostly a folder
     imports_paths: bool = False  # or the path of a file, which may re-export what others define
+    imports_dotted: bool = False  # or the dotted path of a module, which may re-export names
     imports_tables: bool = False  # or the table of a file, under a name like that of the file
     includes_files: bool = False  # or copies a file, whose name then qualifies no other name
     file_import: re.Pattern[str] | None = None  # of a line that imports a file, or `names` of it
@@ -173,6 +174,7 @@ _SCOPINGS = {
         constructors={"__init__", "__new__"},
         tells_members=True,
         names_all=True,
+        imports_dotted=True,
         class_bodies=True,
         file_import=re.compile(r"import\b|from\b.*?\bimport\b(?!\s*\*)(?P<names>.*)"),
         whole_classes=True,

@@ -1,0 +1,133 @@
+"""Finds what imports of Python mean by the whole path of a module, as `shop.money.rates`.
+
+A relative path names one file. Any other may begin in any folder of the source, or above its root.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias
+
+from memory_sidecar.code.candidates import Meaning, one_or_all
+from memory_sidecar.code.document import Place
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.model import ChunkFile
+
+_END = re.compile(r"(?:/__init__)?\.pyi?\Z")
+_FILES = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
+
+ModulePath: TypeAlias = tuple[str, bool]
+"""The path of a module with slashes, and whether that is from the root of the source."""
+
+
+class DottedFinder:
+    """Finds the files of modules, and caches them for one answer."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._files: dict[tuple[str, ModulePath], list[NamedFile]] = {}
+        self._roots: dict[str, str] = {}
+
+    def meaning(
+        self, name: str, at: NamedFile, place: Place, found: Sequence[Defined]
+    ) -> Meaning | None:
+        """Return which of `found` a file imports as `name`; `None` if no module is known.
+
+        What is of a package that the source does not have means each by its name alone.
+        """
+        modules = self._modules(at, name, place)
+        if not modules:
+            return None
+        paths = _paths(at, name, modules)
+        if there := self._reached(name, at.file.source, paths, found):
+            return one_or_all(there, "exact")
+        firsts = {each.partition(".")[0] for each in modules}  # "" of a relative path
+        if not any(not each or self._graph.has_module(at.file.source, each) for each in firsts):
+            return Meaning(tuple(found))
+        inside = [d for d in found if any(self._is_at(each, d.at, paths) for each in _above(d.at))]
+        return one_or_all(inside or found, "likely")
+
+    def of_module(self, module: str, at: NamedFile, found: Sequence[Defined]) -> list[Defined]:
+        """Return those of `found`, of files called `module`, that the file may import so."""
+        elsewhere = [each for each in found if each.at.id != at.id]
+        modules = self._modules(at, module) if elsewhere else ()
+        paths = _paths(at, module, modules)
+        return self._defined_at(paths, elsewhere) if modules else elsewhere
+
+    def _modules(self, at: NamedFile, name: str, place: Place | None = None) -> Collection[str]:
+        """Return the modules that a file imports `name` from, or as whose last part."""
+        if not at.scoping.imports_dotted:
+            return ()
+        is_import = place and place.how == "import"
+        places = [place] if place and is_import else self._graph.imports_in(at, name)
+        return {each.module for each in places if each.module}
+
+    def _reached(
+        self, name: str, source: str, paths: set[ModulePath], found: Sequence[Defined]
+    ) -> list[Defined]:
+        """Return those of `found` in modules at `paths`, or that these modules import."""
+        seen = set[int]()
+        while paths:
+            if there := self._defined_at(paths, found):
+                return there
+            files = [file for path in paths for file in self._files_at(source, path)]
+            new = [file for file in files if file.id not in seen]
+            seen |= {file.id for file in new}
+            onward = (_paths(file, name, self._modules(file, name)) for file in new)
+            paths = set().union(*onward)
+        return []
+
+    def _defined_at(self, paths: set[ModulePath], found: Sequence[Defined]) -> list[Defined]:
+        return [d for d in found if self._is_at(_END.sub("", d.at.file.path), d.at, paths)]
+
+    def _files_at(self, source: str, path: ModulePath) -> list[NamedFile]:
+        key = source, path
+        if key not in self._files:
+            names = [path[0] + end for end in _FILES]
+            condition = "filename IN (?, ?, ?, ?)"
+            if not path[1]:
+                names = [f"/{each}" for each in names]
+                condition = " OR ".join(
+                    f"substr(?2 || '/' || filename, -{len(each)}) = ?{n}"
+                    for n, each in enumerate(names, 3)
+                )
+            asked = "SELECT id, filename, language FROM code_files WHERE source = ?1 AND"
+            root = [] if path[1] else [self._root(source)]
+            rows: Any = self._graph.connection.execute(
+                f"{asked} ({condition})", (source, *root, *names)
+            )
+            self._files[key] = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
+        return self._files[key]
+
+    def _is_at(self, path: str, at: NamedFile, paths: set[ModulePath]) -> bool:
+        whole = f"{self._root(at.file.source)}/{path}"
+        return any(path == one if is_own else whole.endswith(f"/{one}") for one, is_own in paths)
+
+    def _root(self, source: str) -> str:
+        if source not in self._roots:
+            asked = "SELECT root FROM sources WHERE name = ?"
+            root: Any = self._graph.connection.execute(asked, (source,)).get
+            self._roots[source] = root or ""
+        return self._roots[source]
+
+
+def _paths(at: NamedFile, name: str, modules: Collection[str]) -> set[ModulePath]:
+    """Return the paths of `modules`, and those that `name` has in them if it is a module, too."""
+    inner = {f"{each}{name}" if each.endswith(".") else f"{each}.{name}" for each in modules}
+    return {_path_of(at, each) for each in inner.union(modules)}
+
+
+def _path_of(at: NamedFile, module: str) -> ModulePath:
+    bare = module.lstrip(".")
+    rest, dots = bare.replace(".", "/"), len(module) - len(bare)
+    if not dots:
+        return rest, False
+    parts = at.folder.split("/") if at.folder else []
+    return "/".join(filter(None, (*parts[: len(parts) - dots + 1], rest))), True
+
+
+def _above(at: NamedFile) -> list[str]:
+    """Return the folders around a file, the nearest first."""
+    parts = at.folder.split("/")
+    return ["/".join(parts[:n]) for n in range(len(parts), 0, -1)]

@@ -1,0 +1,49 @@
+"""What an import of Python leads to, by the whole path of its module."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.code.trees import told_in, write_tree
+
+FILES = {
+    "src/shop/utils.py": "def clean(): ...\n\n\ndef only(): ...\n",
+    "src/till/utils.py": "def clean(): ...\n",
+    "src/till/__init__.py": "from .utils import clean\n",
+    "src/till/use.py": (
+        "from .utils import clean\nfrom ..shop import utils\n\nclean()\nutils.clean()\n"
+    ),
+    "src/shop/use.py": "from till.utils import clean\n\nclean()\n",
+    "src/shop/own.py": (
+        "import shop.utils\nfrom shop import utils\n\nutils.clean()\nshop.utils.clean()\n"
+    ),
+    "tests/use.py": "from till import clean\n\nclean()\n",
+    "tests/other.py": "from django.utils import only\nfrom shop import utils\n\nonly()\n",
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("dotted")
+    write_tree(root, FILES)
+    return told_in(root)
+
+
+@pytest.mark.parametrize(
+    ("definition", "uses"),
+    [
+        (
+            "src/shop/utils.py:1",
+            ["src/shop/own.py:4 exact", "src/shop/own.py:5 exact", "src/till/use.py:5 exact"],
+        ),
+        ("src/shop/utils.py:4", ["tests/other.py:1 by name", "tests/other.py:4 by name"]),
+        (
+            "src/till/utils.py:1",
+            [f"src/shop/use.py:{line} exact" for line in (1, 3)]
+            + [f"src/till/{at} exact" for at in ("__init__.py:1", "use.py:1", "use.py:4")]
+            + [f"tests/use.py:{line} exact" for line in (1, 3)],
+        ),
+    ],
+)
+def test_an_import_is_of_the_module_at_its_whole_path(told, definition, uses):
+    assert told("refs", definition) == uses
