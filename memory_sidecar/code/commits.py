@@ -59,6 +59,7 @@ class Read:
     unknown: Sequence[Commit]  # those of them that were not `known`
     is_complete: bool  # whether there was time for all
     has_failed: bool = False  # nothing was read, and trying again at once would hardly help
+    lacks_head: bool = False  # it has failed because the head is not among the objects
 
 
 NONE_READ: Final = Read((), (), is_complete=True)
@@ -87,14 +88,16 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
         )
         if done.returncode == 0 and (found := Read(**json.loads(done.stdout))).newest:
             return found
-        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        lacks_head = done.returncode == 0
+        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        why = "the newest is not there" if lacks_head else said or f"exit {done.returncode}"
     except OSError as error:
         _log.info("%s: commits are read another time: %s", repository.objects, error)
         return None
     except (subprocess.TimeoutExpired, ValueError) as error:
-        why = str(error)
-    _log.info("%s: no new commits: %s", repository.objects, why or "the newest is not there")
-    return Read(sorted(known), (), is_complete=False, has_failed=True)
+        lacks_head, why = False, str(error)
+    _log.info("%s: no new commits: %s", repository.objects, why)
+    return Read(sorted(known), (), is_complete=False, has_failed=True, lacks_head=lacks_head)
 
 
 def main() -> None:

@@ -36,7 +36,8 @@ MAX_ROWS = 2_000  # commits to score, about: see `Keywords.rarest`
 
 RETRY_FIRST_MS, RETRY_LONGEST_MS = 600_000, 86_400_000  # after the child failed or was killed
 
-_RETRY = re.compile(r"after:(\d+):(\d+) ")  # in place of the head: when to retry, last pause; ms
+# In place of the head: when to retry, last pause (both in ms); the head that was not there, if any.
+_RETRY = re.compile(r"after:(\d+):(\d+)(?::([0-9a-f]{40}))? ")
 _VERSION = "2"  # of what the tables hold of a commit; a change has all commits read again
 
 COMMITS: Final = Corpus(
@@ -66,11 +67,13 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
 
     Reads git only if the head or the repository has changed, and then only commits not yet stored,
     or all if a shallow clone was deepened. After a read that failed or took too long it pauses,
-    twice as long each time. Without a repository all stored commits are deleted.
+    twice as long each time; another head ends the pause if only the one before was not there.
+    Without a repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
+    head = repository.head if repository else ""
     layout = f"{_VERSION}{repository.shallow} {repository.inside}" if repository else ""
-    state = f"{repository.head} {layout}" if repository else ""
+    state = f"{head} {layout}" if repository else ""
     with store.reading() as connection:
         before = _read_state(connection, source.name)
         stored = "SELECT sha FROM commits WHERE source = ?"
@@ -80,16 +83,17 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
     pause_ms = 0
     if before.partition(" ")[2] != layout:
         known = set()
-    elif retry := _RETRY.match(before):
-        not_before_ms, pause_ms = map(int, retry.groups())
+    elif (retry := _RETRY.match(before)) and retry[3] in (None, head):
+        not_before_ms, pause_ms = int(retry[1]), int(retry[2])
         if not_before_ms - pause_ms <= clock() < not_before_ms:  # else the clock was set back
             return
     found = read_commits(repository, known) if repository else NONE_READ
-    if found is None:
-        return
+    if found is None or (found.has_failed and repository_around(source.root) != repository):
+        return  # read at the next scan, as that of a tree that is moved away and comes back
     if found.has_failed:
         pause_ms = min(max(2 * pause_ms, RETRY_FIRST_MS), RETRY_LONGEST_MS)
-        state = f"after:{clock() + pause_ms}:{pause_ms} {layout}"
+        missing = f":{head}" if found.lacks_head else ""
+        state = f"after:{clock() + pause_ms}:{pause_ms}{missing} {layout}"
     elif not found.is_complete:
         state = f" {layout}"  # names no head, so that the next call reads on
     with store.writing() as write:

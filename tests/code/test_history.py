@@ -20,6 +20,7 @@ from memory_sidecar.code.history import (
     update_history,
 )
 from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.core.children import run_child
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import system_clock
 from tests.code.test_commits import Repository
@@ -236,6 +237,42 @@ def test_commits_come_back_with_their_objects_and_are_said_to_be_missing(
         if not is_there:
             objects.rmdir()
             objects.with_name("away").rename(objects)
+
+
+def test_another_head_ends_the_pause_for_one_that_was_not_there(repository, make_codebase):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    repository.commit("This one is not there", "shop/cart.py")
+    head = str(repository.made.head.target)
+    lost = repository.root / ".git" / "objects" / head[:2] / head[2:]
+    kept = lost.read_bytes()
+    lost.unlink()
+    codebase.index([repository.root], reporter=Silent())
+    lost.write_bytes(kept)
+    codebase.index([repository.root], reporter=Silent())
+    assert len(subjects(codebase)) == 3  # the pause for this head lasts
+    repository.commit("This one is", "shop/cart.py")
+    codebase.index([repository.root], reporter=Silent())
+    assert len(subjects(codebase)) == 5
+    assert unread(codebase) == []
+
+
+def test_a_tree_that_is_away_during_the_read_is_read_once_it_is_back(
+    repository, make_codebase, monkeypatch
+):
+    codebase = make_codebase()
+    root, away = repository.root, repository.root.with_name("away")
+
+    def moved_away(*arguments, **options):
+        root.rename(away)
+        return run_child(*arguments, **options)
+
+    monkeypatch.setattr("memory_sidecar.code.commits.run_child", moved_away)
+    codebase.index([root], reporter=Silent())
+    monkeypatch.undo()
+    away.rename(root)
+    codebase.index([root], reporter=Silent())
+    assert len(subjects(codebase)) == 3
 
 
 @pytest.mark.parametrize(
