@@ -23,7 +23,9 @@ _LOOSE = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
     r"(?:[Tt ]\s*(\d\d?)(:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*([Zz]|[-+]\d\d[\d:]*)?)?"
 )
-_DATE_DIGITS = re.compile(r"[12]\d{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_DIGITS = re.compile(
+    r"([12]\d{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))((?:[01]\d|2[0-3])(?:[0-5]\d){1,2})?"
+)
 _DURATION = re.compile(
     r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
     re.IGNORECASE,
@@ -90,11 +92,11 @@ def parse_time(value: object) -> int | None:
     """Return the epoch ms, rounded down, of a date or time in the years 1 to 9999, else `None`.
 
     A number is taken for epoch seconds, or milliseconds where seconds would lie beyond 2500; one
-    such as 20260301 for that date, as YAML has it without quotes.
+    such as 20260301 or 202603010912 for that date and time, as YAML has it without quotes.
     """
     if isinstance(value, str):
         at = _of_text(value.strip())
-    elif type(value) is int and _DATE_DIGITS.fullmatch(text := str(value)):
+    elif type(value) is int and _DIGITS.fullmatch(text := str(value)):
         at = _of_text(text)
     elif isinstance(value, int | float) and type(value) is not bool and abs(value) < _YEAR_10000_MS:
         at = math.floor(value * 1000 if abs(value) < _YEAR_2500_S else value)
@@ -177,6 +179,8 @@ def _of_text(text: str) -> int | None:
         text = f"{year}-{month:0>2}-{day:0>2}"
         if hour:
             text += f"T{hour:0>2}{rest}{zone.upper()}"
+    elif digits := _DIGITS.fullmatch(text):
+        text = "T".join(filter(None, digits.groups()))
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:  # no form of ISO 8601, or the 31st of June

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.memories.files import plain_tag
 from memory_sidecar.memories.names import check_category
 
 MAX_CONTENT_BYTES = 1 << 20  # no reader takes more in
@@ -40,6 +41,7 @@ class Changes:
         if self.content is not None:
             _check_content(self.content)
         object.__setattr__(self, "tags", _check_tags(self.tags))
+        object.__setattr__(self, "remove_tags", tuple(map(plain_tag, self.remove_tags)))
         if self.project:
             _check_project(self.project)
         if all(getattr(self, field.name) == field.default for field in fields(self)):
@@ -88,8 +90,8 @@ def _check_project(project: str) -> None:
 
 
 def _check_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Strip the tags, and drop repeated ones. Raises UsageError for an invalid tag."""
-    tags = tuple(dict.fromkeys(tag.strip() for tag in tags))
+    """Make the tags plain, and drop repeated ones. Raises UsageError for an invalid tag."""
+    tags = tuple(dict.fromkeys(plain_tag(tag.strip()) for tag in tags))
     for tag in tags:
         word = tag.partition(":")[0].strip()
         if not word or not tag.isprintable() or len(tag) > MAX_TAG_CHARACTERS:

@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.core.credentials import first_words
@@ -70,6 +69,7 @@ def statement_of(content: str) -> str:
 
 # Our own key first, then those of Obsidian and basic-memory.
 _CREATED = ("created_at", "created", "date")
+_OWN_CREATED = ("created_at", "date")  # one that cannot be parsed is told, and left to its author
 _UPDATED = ("updated_at", "updated", "modified")
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
@@ -89,14 +89,15 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
     meta = page.meta
     created = next(_times_of(meta, _CREATED), None)
     updated = max(_times_of(meta, _UPDATED), default=None)
-    told = map(meta.get, ("description", "title"))
+    summary = _text(meta.get("summary"))
+    told = summary if summary.strip() else _line_of(meta.get("description"))
     return MemoryPage(
         content=normalised_content(page.body),
         created_at=created if created is not None else mtime_ms,
         updated_at=updated if updated is not None else mtime_ms,
         source=_text(meta.get("source")) or UNKNOWN_SOURCE,
         tags=_tags_in(meta.get("tags")),
-        summary=_text(meta.get("summary")) or next(filter(None, map(_line_of, told)), ""),
+        summary=told or _line_of(meta.get("title")),
         status=_text(meta.get("status")),
         expires_at=parse_time(meta.get("expires_at")),
         pinned=meta.get("pinned") in (True, 1, "yes", "on"),
@@ -108,7 +109,7 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
         project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem or _problem_of_times(meta),
-        has_created_at=any(_is_given(meta.get(key)) for key in _CREATED),
+        has_created_at=created is not None or any(map(_is_given, map(meta.get, _OWN_CREATED))),
         has_updated_at=updated is not None,
     )
 
@@ -208,7 +209,7 @@ def memory_slug(content: str, summary: str = "") -> str:
 
 
 def plain_tag(tag: str) -> str:
-    """Return `tag` as it is found by: without the `#` that Obsidian's users write before it."""
+    """Return `tag` without the `#` that Obsidian's users write before it."""
     return tag.removeprefix("#") or tag
 
 
@@ -248,9 +249,10 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def _tags_in(value: object) -> tuple[str, ...]:
-    """Read tags as `texts` does; `#ux #shop` are two."""
-    found = ((tag.split() if tag.startswith("#") else [tag]) for tag in texts(value))
-    return tuple(dict.fromkeys(chain.from_iterable(found)))
+    """Read tags as `texts` does, without their `#`; one text of `#ux #shop` has two."""
+    if isinstance(value, str) and all(each.startswith("#") for each in value.split()):
+        value = value.replace(",", " ").split()
+    return tuple(dict.fromkeys(map(plain_tag, texts(value))))
 
 
 def _line_of(value: object) -> str:

@@ -17,7 +17,7 @@ from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
-from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage, plain_tag
+from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage
 from memory_sidecar.memories.model import IndexedMemory, Relation
 from memory_sidecar.memories.names import with_parents
 
@@ -163,7 +163,6 @@ def _insert_sql(columns: tuple[str, ...]) -> str:
 
 def _tag_keys(tag: str) -> tuple[str, ...]:
     """List the rows of a tag in `memory_tags`: `area:build` is also found by `area:`."""
-    tag = plain_tag(tag)
     name, colon, _ = tag.partition(":")
     return (tag, name + colon) if colon else (tag,)
 

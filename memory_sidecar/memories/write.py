@@ -245,8 +245,9 @@ def _meta_changes(path: str, page: MemoryPage, changes: Changes) -> Meta:
     """
     given = {name: getattr(changes, name) for name in PROPERTIES}
     meta: Meta = {name: value or None for name, value in given.items() if value is not None}
-    if changes.project == page.project:
-        meta.pop("project", None)
+    for name in ("project", "summary"):  # another tool's page may have that under another key
+        if given[name] == getattr(page, name):
+            meta.pop(name, None)
     keys = tuple(each for each in changes.remove_tags if each.endswith(":"))  # all tags of each
     kept = [t for t in page.tags if t not in changes.remove_tags and not t.startswith(keys)]
     tags = tuple(dict.fromkeys((*kept, *changes.tags)))

@@ -9,6 +9,7 @@ from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import build_from, pluralize
 from memory_sidecar.memories.draft import Changes
+from memory_sidecar.memories.files import plain_tag
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.names import check_category
 from memory_sidecar.memories.results import Listed, Memory, Remembered
@@ -136,7 +137,7 @@ def _is_noop(memory: Memory, action: str, value: str) -> bool:
     return {
         "pin": memory.pinned,
         "unpin": not memory.pinned,
-        "tag": value in memory.tag_list,
+        "tag": plain_tag(value) in memory.tag_list,
         "move": memory.category == value.strip("/"),
         "share": memory.shared,
     }.get(action, False)

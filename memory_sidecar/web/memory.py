@@ -75,8 +75,12 @@ def edit(visit: Visit) -> View:
             f"{memory.path} is too long to be edited in a browser: {len(content):,} characters",
             hint="change its file in an editor: it is followed",
         )
-    form = {name: getattr(memory, name, "") for name in FORM_FIELDS}
-    form |= {"content": content, "tags": ", ".join(memory.tag_list), "supersedes": other}
+    form = {name: getattr(memory, name, "") for name in FORM_FIELDS} | {
+        "content": content,
+        "summary": _line(memory.summary),
+        "tags": ", ".join(memory.tag_list),
+        "supersedes": other,
+    }
     return View(
         template="edit.html",
         title=f"Edit {memory.called}",
@@ -103,12 +107,13 @@ def edit_again(visit: Visit, problem: str, status: int) -> View:
 def save(visit: Visit) -> Done | View:
     memories, memory = _find(visit)
     tags = _tags(visit.text("tags"), memory.tag_list)
+    summary, status = visit.text("summary").strip(), visit.text("status").strip().lower()
     changes = Changes(
         content=visit.text("content"),
-        summary=visit.text("summary").strip(),
+        summary=None if summary == _line(memory.summary) else summary,
         tags=tags,
         remove_tags=tuple(tag for tag in memory.tag_list if tag not in tags),
-        status=visit.text("status").strip().lower(),
+        status=None if status == memory.status else status,
         supersedes=visit.texts("supersedes"),
     )
     try:
@@ -123,6 +128,11 @@ def save(visit: Visit) -> Done | View:
             status=409,
         )
     return Done(_address(visit), Flash("Saved" if changed.changed else "Nothing was to be changed"))
+
+
+def _line(summary: str) -> str:
+    """Fold `summary` into the one line that the form has for it."""
+    return " ".join(summary.split())
 
 
 def _tags(text: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -39,6 +39,8 @@ DAY = 86_400_000
         ("2026-W09-7", MIDNIGHT),
         ("20260301", MIDNIGHT),
         (20260301, MIDNIGHT),
+        (202603010912, MARCH_1),
+        ("20260301091200", MARCH_1),
         (MARCH_1, MARCH_1),
         (MARCH_1 // 1000, MARCH_1),
         (MARCH_1 / 1000 + 0.25, MARCH_1 + 250),

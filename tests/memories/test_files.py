@@ -48,11 +48,13 @@ def test_the_keys_of_other_tools_are_understood():
         ),
         mtime_ms=7,
     )
-    assert (note.summary, note.tags) == ("Totals", ("#ux", "#shop/tax"))
+    assert (note.summary, note.tags) == ("Totals", ("ux", "shop/tax"))
     assert note.created_at == MARCH_1
     assert note.updated_at == MARCH_1 + (14 * 60 + 48) * 60_000
     told = read_memory(page("name: totals\ndescription: >\n  In cents,\n  always"), mtime_ms=7)
     assert told.summary == "In cents, always"
+    blank = read_memory(page("summary: ' '\ntitle: Totals\ntags: ['#1 in taxes', ux]"), mtime_ms=7)
+    assert (blank.summary, blank.tags) == ("Totals", ("1 in taxes", "ux"))
     edited = read_memory(page("updated_at: 2026-02-01\nupdated: 2026-03-01T09:12:00Z"), mtime_ms=7)
     assert edited.updated_at == MARCH_1
     odd = read_memory(page("created: 01.03.2026"), mtime_ms=7)

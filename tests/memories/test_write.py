@@ -389,6 +389,21 @@ def test_a_time_written_in_words_of_its_own_stays_when_the_page_changes(director
     assert stamps == [written]
 
 
+NOTE = "---\ntitle: Totals\ncreated: 01.03.2026\ntags: ['#ux', '#a b']\n---\nIn cents.\n"
+
+
+def test_a_note_of_another_tool_is_changed_in_what_changes_alone(directory):
+    directory.root.mkdir(parents=True)
+    (note := directory.root / "note.md").write_text(NOTE)
+    shown = directory.read("note.md").page
+    same = Changes(content=shown.content, summary=shown.summary, tags=("#ux", *shown.tags))
+    assert update(directory, "note.md", same, now_ms=LATER).changed == ()
+    assert note.read_text() == NOTE
+    changed = update(directory, "note.md", Changes(remove_tags=("#ux",)), now_ms=LATER).file.page
+    assert changed.tags == ("a b",)
+    assert changed.created_at == shown.created_at
+
+
 def test_what_cannot_be_read_is_named(directory):
     (directory.root / "folder.md").mkdir(parents=True)
     (directory.root / "latin.md").write_bytes(b"\xff")

@@ -120,6 +120,8 @@ def test_what_would_take_other_tags_back_is_refused(served, reader):
     chosen = ("chosen", f"{kept.agent} {kept.hash} {kept.path}")
     form = [("action", "tag"), ("tag", "area:"), ("form_token", reader.form_token), chosen]
     assert reader.send("/memories/bulk/change", form).status == 400
+    form[1] = ("tag", "#area:ci")
+    assert "already so" in reader.send("/memories/bulk", form).text
 
 
 def test_a_plan_that_cannot_be_carried_out_leads_back(served, reader):

@@ -297,6 +297,23 @@ def test_a_form_that_is_sent_back_as_it_came_changes_nothing(served, reader, tex
     assert "Nothing was to be changed" in reader.get("/memories").text
 
 
+def test_a_form_leaves_alone_what_it_shows_in_other_letters(served, reader):
+    kept = served.store("Lines of a summary", summary="old")
+    agent = served.services.agent(kept.agent)
+    file = agent.paths.memories / kept.path
+    text = "---\nsummary: |\n  Two\n  lines\nstatus: In Progress\n---\nLines of a summary\n"
+    file.write_text(text)
+    agent.index_written([kept.path], reporter=Silent())
+    shown = reader.get(one(kept) + "&json=1").json["memory"]
+    form = reader.get(f"/memories/edit?{urlencode({'agent': kept.agent, 'path': kept.path})}").text
+    assert 'name="summary" value="Two lines"' in form
+    fields = its(kept, content="Other", summary="Two lines", tags="", status=shown["status"])
+    fields |= {"hash": shown["hash"], "supersedes": ""}
+    assert reader.post("/memories/save", fields).status == 303
+    assert file.read_text().startswith(text.partition("---\nLines")[0])
+    assert file.read_text().endswith("---\nOther\n")
+
+
 def test_a_refused_change_of_a_memory_that_cannot_be_read_is_told_in_one_line(served, reader):
     kept = served.store("Unread by now", agent="unreadable")
     form = its(kept, pinned="1", to="pit/b.md", **{"as": "not an agent!"})
