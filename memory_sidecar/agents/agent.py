@@ -33,7 +33,7 @@ from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import IndexReport, Reporter, SourceMoved
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.registry import Recovered, Registry
 from memory_sidecar.disk.roots import IsDeleted, deletions
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import upkeep
@@ -302,8 +302,8 @@ class Agent:
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)
 
-    def _recorded_roots(self) -> list[tuple[str, str]]:
-        """Return the names and roots of which the database has rows.
+    def _recorded_roots(self) -> Recovered:
+        """Return the sources of which the database has rows.
 
         They are read only if a knowledge directory left its state: most agents never had one.
         """
@@ -312,7 +312,7 @@ class Agent:
                 each.is_dir() and each.name not in self._own for each in self.paths.state.iterdir()
             ):
                 return recorded_roots(self.paths.db)
-        return []
+        return (), ""
 
     def _require_own(self, reporter: Reporter) -> None:
         """Check that the database holds this agent's rows. Raises UsageError, PathRefused.

@@ -154,7 +154,7 @@ def status_of(
     # First: once the team's server answers again, its chunks are counted, too.
     team = team_status(services) if db is None else None
     try:
-        code = codebase.status()
+        code = codebase.status(reporter)
     except NoIndex:
         if not agents and team is None:
             raise

@@ -295,13 +295,13 @@ class Codebase:
 
     # Report
 
-    def status(self) -> CodebaseStatus:
+    def status(self, reporter: Reporter | None = None) -> CodebaseStatus:
         """Return counts and states of all sources. Raises NoIndex if nothing was indexed."""
         registered = self.registry.all()
         if not self.paths.db.exists() and not registered:
             raise self.no_index_error()
         live = self.data.states()
-        with self.data.open_anew().reading() as connection:
+        with self.data.open_anew(reporter).reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
             theirs = self.sharing.counts(connection)
             vectors = [count_vectors(connection, [CHUNKS]), *theirs.values()]

@@ -45,6 +45,7 @@ MAX_REGISTRY_BYTES = 16 << 20
 MAX_NAME_LENGTH = 64
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 """Files of the state folder, in which every source has a folder of its name."""
+Recovered = tuple[Sequence[tuple[str, str]], str]  # name and root of each source; where from
 
 
 class Registry:
@@ -63,11 +64,11 @@ class Registry:
         reserved: frozenset[str] = frozenset(),
         data_dirs: Sequence[Path] = (),
         tree: Tree | None = None,
-        recover: Callable[[], Sequence[tuple[str, str]]] = tuple,
+        recover: Callable[[], Recovered] = lambda: ((), ""),
     ) -> None:
         """`reserved` are names, in lower case, that no source may have.
 
-        `recover` returns the name and the root of each source that the database has rows of.
+        `recover` returns the sources that the database has rows of, or what became of these.
         A folder in `data_dirs`, our own data, can be no source. No link is followed on the way to
         the file below `tree`, by default the folder three levels above it.
         """
@@ -250,13 +251,12 @@ class Registry:
         content, origin = self._content(self._path), ""
         if not content:
             kept = self._content(self._copy)
-            was_written = not (content is None and kept is None)
+            blank = "the database" if (content, kept) != (None, None) else ""
             content, origin = kept, self._copy.name
         if not content:
-            found = [{"name": name, "root": root} for name, root in self._recover()]
-            own = [each for each in found if each["name"] not in self._reserved]
-            lost = "the database, without excludes and addresses, which are to be given again"
-            return {"version": VERSION, "sources": own}, lost if own or was_written else ""
+            found, origin = self._recover()
+            own = [{"name": n, "root": root} for n, root in found if n not in self._reserved]
+            return {"version": VERSION, "sources": own}, origin or blank
         try:
             document = json.loads(content)
             version = document["version"]

@@ -210,9 +210,9 @@ class Database(Generic[S]):
         """Return the store, whatever it holds. Raises StoreCorrupt if its file was taken away."""
         return self.file.open()
 
-    def open_anew(self) -> S:
-        """Return the store, a new one if its file was taken away."""
-        return self.recovering(self.open, Silent())
+    def open_anew(self, reporter: Reporter | None = None) -> S:
+        """Return the store, a new one if its file was taken away or is damaged."""
+        return self.recovering(self.open, reporter or Silent())
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Run `work`, which reads; if the database proves damaged, replace it and run it again."""

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.errors import SidecarError, StoreCorrupt
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.paths import has_had_rows
 from memory_sidecar.core.results import ListedFile, Reporter, Time, pluralize
 from memory_sidecar.core.sqlite import Connection, connect, named_errors
 from memory_sidecar.core.times import WEEK_SQL, format_duration
+from memory_sidecar.disk.registry import Recovered
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
@@ -80,18 +82,24 @@ def count_sources(connection: Connection) -> list[SourceCounts]:
     return [SourceCounts(*row) for row in rows]
 
 
-def recorded_roots(db: Path) -> list[tuple[str, str]]:
-    """Return the name and the root of every source with rows in the database at `db`.
+def recorded_roots(db: Path) -> Recovered:
+    """Return the sources with rows in the database at `db`.
 
-    Returns none where the database cannot be read.
+    Where a source had rows and none is left, return what became of the database, too.
     """
-    with (
-        suppress(SidecarError),
-        closing(connect(db, read_only=True)) as connection,
-        named_errors(db),
-    ):
-        return [(name, str(each.root)) for name, each in known_sources(connection).items()]
-    return []
+    try:
+        with closing(connect(db, read_only=True)) as connection, named_errors(db):
+            found = [(name, str(each.root)) for name, each in known_sources(connection).items()]
+    except StoreCorrupt as error:
+        return (), f"the database: {error.message}"
+    except SidecarError:
+        return (), ""
+    if found:
+        lacking = "excludes and addresses, which are to be given again"
+        return found, f"the database, without {lacking}"
+    old = db.with_name(f"{db.name}.old")
+    is_lost = has_had_rows(db) and old.exists()
+    return (), f"the database: that with rows was set aside as {old}" if is_lost else ""
 
 
 class ReadOnce(Generic[T]):

@@ -256,7 +256,7 @@ def list_sources(caller: Caller, _asked: Arguments, report: Reporter) -> Sources
     """List what is indexed, and how fresh."""
     caller.codebase.registry.warn_if_lost(report)
     require_sources(caller)
-    return Sources(sources=source_states(caller, caller.codebase.status()))
+    return Sources(sources=source_states(caller, caller.codebase.status(report)))
 
 
 def source_states(caller: Caller, status: CodebaseStatus) -> tuple[ListedSource, ...]:

@@ -48,7 +48,7 @@ def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
     team = team_status(caller.services)  # first, as in `status_of`
     try:
         caller.codebase.registry.warn_if_lost(report)
-        found = caller.codebase.status()
+        found = caller.codebase.status(report)
         require_sources(caller)
         sources = source_states(caller, found)
         chunks, pending = found.chunks, found.vectors_pending

@@ -112,7 +112,7 @@ def test_a_source_is_registered_where_its_copy_cannot_be_written(registry, path,
 def test_where_the_copy_of_a_lost_file_is_broken_its_advice_helps(
     registry, path, tmp_path, lose, lost
 ):
-    registry = Registry(path, recover=lambda: [("shop", str(tmp_path / "shop"))])
+    registry = Registry(path, recover=lambda: ([("shop", str(tmp_path / "shop"))], "the database"))
     shop = registry.add(folder(tmp_path, "shop"))
     copy = path.with_name("sources.json~")
     lose(path)

@@ -120,6 +120,29 @@ def test_a_text_file_in_the_place_of_a_database_of_ours_is_set_aside(run, db, me
     assert db.with_name("codebase.sqlite.old").read_text() == "my notes\n" * 1000
 
 
+def test_the_status_says_in_one_line_that_it_sets_a_damaged_database_aside(run, db):
+    db.write_text("my notes\n" * 1000)
+    told = f"note: {db} is damaged (file is not a database): rebuilding it\n"
+    assert run("status", "--json").err == told
+    assert run("status", "--json").err == ""
+
+
+def test_the_loss_of_the_database_and_of_its_list_of_sources_is_told(run, db, project):
+    for file in (db.parent / "state" / "codebase").glob("sources.json*"):
+        file.unlink()
+    db.write_text("my notes\n" * 1000)
+    for damage in (
+        f"{db} is damaged (file is not a database)",
+        f"that with rows was set aside as {db}.old",
+    ):
+        done = run("search", "total_price")
+        assert f"sources.json is missing: 0 sources taken from the database: {damage}" in done.err
+        assert "no source contains" in done.err
+        run("status")  # sets it aside
+    assert run("index", project).status == 0
+    assert run("search", "total_price", "--all").err == ""
+
+
 def test_a_text_file_in_the_place_of_an_agents_database_is_set_aside(run, data_dir):
     assert run("store", "carts are emptied at night", "--agent", "a").status == 0
     before = run("query", "carts", "--agent", "a", "--json").json
