@@ -31,7 +31,7 @@ from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.team.link import SCHEMA_NAME
+from memory_sidecar.team.connection import SCHEMA_NAME
 
 READERS, WRITERS = 32, 4
 

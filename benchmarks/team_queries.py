@@ -38,7 +38,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.arms import SEARCH_POOL
 from memory_sidecar.team.code_write import copy_vectors, copy_words
-from memory_sidecar.team.link import SCHEMA_NAME
+from memory_sidecar.team.connection import SCHEMA_NAME
 from memory_sidecar.team.postings import ENTRY
 
 CONFIG = '[remote "origin"]\n\turl = git@git.example:bench/{name}.git\n'

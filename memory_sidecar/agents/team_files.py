@@ -95,13 +95,14 @@ class TeamFiles:
             return
         if time.monotonic() - self._looked_at_s < LOOK_EVERY_S:
             return
-        self._looked_at_s = time.monotonic()
         try:
             if self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # an empty database has no news
                 reporter.notice(f"without news of the team: {error.with_hint}")
+        finally:  # an answer may take longer than that
+            self._looked_at_s = time.monotonic()
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:
         """Upload `files` of `directory`, and download what others stored.

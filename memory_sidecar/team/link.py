@@ -19,31 +19,27 @@ from psycopg import errors
 from psycopg.conninfo import make_conninfo
 
 from memory_sidecar.core.errors import (
-    DatabaseError,
     DatabaseRefused,
     DatabaseUnreachable,
-    DiskFull,
     SidecarError,
 )
 from memory_sidecar.team.address import CONNECT_S, Address
 from memory_sidecar.team.connection import (
     READ_S,
+    SCHEMA_NAME,
     WRITE_S,
     Connected,
     HalfVector,
     HalfVectorDumper,
     NoAnswer,
     TeamConnection,
-    is_about_tls,
-    is_refusal,
-    message_of,
 )
+from memory_sidecar.team.refusals import translated
 
 MAX_IDLE = 4
 TRIES = 3
 PAUSE_S = 0.2  # before the second try, twice as long before the third
 AWAY_S = 15.0  # after a failure readers do not ask the server for this long
-SCHEMA_NAME = "memory_sidecar"
 
 _PATH = f"{SCHEMA_NAME},public"
 EF = 500  # rows of a graph that a search of the model's vectors finds in one pass
@@ -59,16 +55,6 @@ _OURS = {
     "tcp_user_timeout": "15000",  # ms: a network that drops packets must not hold up a command
 }
 
-_OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
-_OF_LOGIN = (
-    "check user, password (PGPASSWORD, passfile, database_password_command), sslmode and"
-    f" pg_hba.conf; {_OF_DAEMON}"
-)
-_OF_TLS = (
-    "check sslmode, sslrootcert, sslcert, this machine's clock, and the name and the dates in the"
-    " server's certificate"
-)
-
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
 """A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
 second connection: with 100 and 500, each finds 99 of the hundred nearest rows."""
@@ -82,18 +68,6 @@ _SETTINGS = "SELECT current_setting('search_path'), current_setting('hnsw.ef_sea
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
 Statement = tuple[str, Values]
-
-
-def _grant_of(message: str) -> str:
-    """Name the role that permits what `message` denies; "" of what only the owner may."""
-    for denied, role in (
-        ("mirrored", "agent"),
-        (f"schema {SCHEMA_NAME}", "reader"),
-        (" table ", "indexer"),
-    ):
-        if denied in message:
-            return f" and grants memory_sidecar_{role}"
-    return ""
 
 
 class TeamLink:
@@ -134,8 +108,25 @@ class TeamLink:
             connection = self._idle.pop()
         except IndexError:
             connection = self.connect()
-        with self._use(connection, READ_S), connection.pipeline():
-            asked = [connection.execute(*each, binary=True) for each in (_HASTE, *statements)]
+        return self._ask(connection, READ_S, statements)
+
+    def look(self, *statements: Statement) -> list[list[Any]]:
+        """Run `ask`, by `retry`; a kept connection has to answer within CONNECT_S."""
+
+        def look() -> list[list[Any]]:
+            with suppress(IndexError, DatabaseUnreachable):
+                return self._ask(self._idle.pop(), CONNECT_S, statements)
+            self.drop_idle()  # each of the others would take as long
+            return self._ask(self._connect(), READ_S, statements)
+
+        return self.retry(look)
+
+    def _ask(
+        self, connection: TeamConnection, patience_s: float, statements: Sequence[Statement]
+    ) -> list[list[Any]]:
+        with self._use(connection, patience_s):
+            with connection.pipeline():  # to fetch in it would be one more round trip
+                asked = [connection.execute(*each, binary=True) for each in (_HASTE, *statements)]
             return [each.fetchall() for each in asked[1:]]
 
     def writing(self, *, patience_s: float = WRITE_S) -> AbstractContextManager[Connected]:
@@ -203,7 +194,7 @@ class TeamLink:
         except psycopg.Error as error:
             if "unsupported startup parameter" in str(error):
                 raise self._without_settings() from error
-            raise self._translate(error) from error
+            raise translated(error, self.shown) from error
         if settings != (_PATH, str(EF)):  # tables would be created in `public`
             connection.close()
             raise self._without_settings()
@@ -233,7 +224,7 @@ class TeamLink:
         connection = self._begin_transaction(begin)
         with self._use(connection, patience_s):
             yield connection
-            connection.execute("COMMIT")
+            connection.execute("COMMIT", prepare=False)  # which would be a round trip
 
     @contextmanager
     def _use(self, connection: TeamConnection, patience_s: float) -> Iterator[None]:
@@ -244,10 +235,10 @@ class TeamLink:
         except BaseException as error:
             connection.close()  # which rolls back
             if isinstance(error, psycopg.Error):
-                translated = self._translate(error)
+                ours = translated(error, self.shown)
                 if isinstance(error, NoAnswer):
-                    self._note_away(translated)
-                raise translated from error
+                    self._note_away(ours)
+                raise ours from error
             raise
         self._idle.append(connection)
         if len(self._idle) > self._max_idle:  # last: `close` may have been called meanwhile
@@ -268,77 +259,23 @@ class TeamLink:
                         self.drop_idle()  # each of the others would take as long
                 else:
                     return connection
-        try:
-            connection = self.connect()
-        except DatabaseUnreachable as error:
-            self._note_away(error)
-            raise
+        connection = self._connect()
         try:
             connection.execute(begin)
         except psycopg.Error as error:
             connection.close()
-            raise self._translate(error) from error
+            raise translated(error, self.shown) from error
         return connection
+
+    def _connect(self) -> TeamConnection:
+        try:
+            return self.connect()
+        except DatabaseUnreachable as error:
+            self._note_away(error)
+            raise
 
     def _without_settings(self) -> DatabaseRefused:
         return DatabaseRefused(
             f"{self.shown} does not take the settings of a connection, as a pooler does not",
             hint="name the server itself as `database`, not pgbouncer or the like",
         )
-
-    def _translate(self, error: psycopg.Error) -> SidecarError:
-        """Return the error of ours that names the cause and a next step."""
-        message = message_of(error)
-        match error:
-            case errors.InsufficientPrivilege():
-                remedy = (
-                    "a superuser runs CREATE EXTENSION vector there"
-                    if "extension" in message
-                    else f"its owner runs `memory-sidecar team init`{_grant_of(message)}"
-                )
-                return DatabaseRefused(
-                    f"{self.shown}: {message}", hint=f"{remedy}: see docs/team.md"
-                )
-            case errors.DiskFull():
-                return DiskFull(f"{self.shown}: the server's disk is full", hint="free some space")
-            case errors.ReadOnlySqlTransaction():
-                return DatabaseRefused(
-                    f"{self.shown}: {message}",
-                    hint="it is a standby, or read-only for now: name the primary as `database`",
-                )
-            case errors.QueryCanceled():
-                return DatabaseError(
-                    f"{self.shown}: {message}",
-                    hint="a statement_timeout there is too short for this, and for the graphs of"
-                    " vectors: ALTER ROLE ... SET statement_timeout = 0",
-                )
-            case errors.LockNotAvailable():
-                return DatabaseError(
-                    f"{self.shown}: another call has locked it, which exports or makes the graphs"
-                    " of vectors, for example",
-                    hint="try again when that is done",
-                )
-            case errors.UndefinedFile() | errors.FeatureNotSupported() if "vector" in str(error):
-                return DatabaseRefused(
-                    f"{self.shown}: its server lacks the extension pgvector",
-                    hint="install it there, 0.8 or later: see docs/team.md",
-                )
-            case psycopg.OperationalError() if error.pgconn and error.pgconn.needs_password:
-                return DatabaseRefused(
-                    f"{self.shown} asks for a password, and none is given",
-                    hint="PGPASSWORD gives it, a passfile that only you may read (~/.pgpass),"
-                    f" or database_password_command; {_OF_DAEMON}",
-                )
-            case psycopg.OperationalError() if is_refusal(error):
-                return DatabaseRefused(
-                    f"{self.shown} refused: {message}",
-                    hint=_OF_TLS if is_about_tls(error) else _OF_LOGIN,
-                )
-            case psycopg.OperationalError() | psycopg.InterfaceError() if not isinstance(
-                error, errors.OutOfMemory | errors.ProgramLimitExceeded
-            ):
-                return DatabaseUnreachable(
-                    f"{self.shown} does not answer: {message}", hint="try again in a while"
-                )
-            case _:
-                return DatabaseError(f"{self.shown}: {message}", hint="`memory-sidecar doctor`")

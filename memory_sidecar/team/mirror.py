@@ -28,7 +28,6 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
     GONE,
@@ -54,7 +53,7 @@ from memory_sidecar.team.mirror_state import (
     reason_not_to_give,
     step_for,
 )
-from memory_sidecar.team.schema import make_schema, require_schema
+from memory_sidecar.team.schema import look_in_schema, make_schema
 
 OFFERED_BYTES = 8 << 20  # per transaction; the file that exceeds it is the last one
 
@@ -121,18 +120,17 @@ class Mirror:
         return (folder, rest) if folder is not None and folder.is_path(rest) else None
 
     def _read_news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
-        def read(connection: Connected) -> News:
-            require_schema(connection, self.link)
+        def read() -> News:
             since = (state.database, state.seen, state.seen_at_us)
-            return read_news(connection, self.agent, *since)
+            return read_news(partial(look_in_schema, self.link), self.agent, *since)
 
         try:
-            return self.link.read(read)
+            return read()
         except NoIndex:
             if made_by is None:
                 raise
             make_schema(self.link, made_by)
-            return self.link.read(read)
+            return read()
 
     def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
         """Return all local files by path; those that cannot be read are as known before.

@@ -5,9 +5,9 @@ They belong to the role that is logged in; those of the agent `shared` belong to
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.times import iso_utc
@@ -32,6 +32,18 @@ ON CONFLICT (owner, agent, path) DO UPDATE SET hash = excluded.hash, content = e
 WHERE {_HASH} IN (%(expected)s, excluded.hash)
 """
 
+_STATE: Final = f"""
+SELECT (SELECT value FROM identity WHERE key = 'mirror'),
+       (SELECT coalesce(max(changed), 0) FROM mirrored WHERE {_OWN}),
+       (SELECT (extract(epoch FROM written_at) * 1000000)::bigint FROM mirrored
+        WHERE {_OWN} AND changed <= %(seen)s ORDER BY changed DESC LIMIT 1), {_NOW_US}
+"""
+
+_SINCE: Final = f"""
+SELECT count(*), max(changed), {_NOW_US} FROM mirrored WHERE {_OWN} AND changed > %(seen)s
+"""
+
+Look = Callable[..., list[list[Any]]]  # `TeamLink.look`
 Content = tuple[str, str | None]
 """Hash and content of a file at the team; None if it was removed, or is too large."""
 GONE: Content = ("", None)
@@ -68,25 +80,22 @@ class Offer:
     expected: str
 
 
-def read_news(connection: Connected, agent: str, database: str, seen: int, seen_at_us: int) -> News:
+def read_news(look: Look, agent: str, database: str, seen: int, seen_at_us: int) -> News:
     """Read the files of `agent` that changed after the number `seen`, read at `seen_at_us`.
 
     Reads all files if the database is not `database`, or was restored from an older copy: then its
     numbers end below `seen`, or a number up to `seen` belongs to a row written after `seen_at_us`.
+    What is committed while it is read may be among the files, and is read again.
     """
-    ((found, last, written_at_us, now_us),) = connection.execute(
-        "SELECT (SELECT value FROM identity WHERE key = 'mirror'),"
-        f" (SELECT coalesce(max(changed), 0) FROM mirrored WHERE {_OWN}),"
-        " (SELECT (extract(epoch FROM written_at) * 1000000)::bigint FROM mirrored"
-        f" WHERE {_OWN} AND changed <= %(seen)s ORDER BY changed DESC LIMIT 1), {_NOW_US}",
-        {"agent": agent, "seen": seen},
-    )
+    values = {"agent": agent, "seen": seen}
+    changed = (f"{_HEADS}changed > %(seen)s", values)
+    ((found, last, written_at_us, now_us),), rows = look((_STATE, values), changed)
     is_all = found != database or last < seen or (written_at_us or 0) > seen_at_us
-    if is_all:
+    if is_all and seen:
         seen = 0
+        (rows,) = look((f"{_HEADS}true", values))
     if last == seen:
         return News(found, seen, seen_at_us, (), is_all)
-    rows = connection.execute(_HEADS + "changed > %(seen)s", {"agent": agent, "seen": seen})
     return News(found, last, now_us, tuple(_head(*each) for each in rows), is_all)
 
 
@@ -117,19 +126,19 @@ def write_offers(
 
     Returns the new `seen` and `seen_at_us`, and the team's versions of the refused offers.
     """
+    values: dict[str, Any] = {"agent": agent, "seen": seen}
+    with connection.pipeline():
+        puts = [connection.execute(_PUT, {**values, **asdict(each)}) for each in offers]
+        # If all changes since `seen` are our own, they need not be read again: other writers wait.
+        since = connection.execute(_SINCE, values)
+    ((count, last, now_us),) = since
+    values["paths"] = [
+        each.path for each, put in zip(offers, puts, strict=True) if not put.rowcount
+    ]
     refused = []
-    for each in offers:
-        values = {"agent": agent, **asdict(each)}
-        if not connection.execute(_PUT, values).rowcount:
-            refused += [
-                _head(*row) for row in connection.execute(_HEADS + "path = %(path)s", values)
-            ]
-    # If all changes since `seen` are our own, they need not be read again: other writers wait.
-    ((count, last, now_us),) = connection.execute(
-        f"SELECT count(*), max(changed), {_NOW_US} FROM mirrored"
-        f" WHERE {_OWN} AND changed > %(seen)s",
-        {"agent": agent, "seen": seen},
-    )
+    if values["paths"]:
+        rows = connection.execute(_HEADS + "path = ANY(%(paths)s)", values)
+        refused = [_head(*each) for each in rows]
     if count and count == len(offers) - len(refused):
         seen, seen_at_us = last, now_us
     return seen, seen_at_us, refused

@@ -10,14 +10,21 @@ import logging
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from psycopg import errors
 
-from memory_sidecar.core.errors import DatabaseRefused, NoIndex, StoreNewer, TeamEmpty
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseRefused,
+    DatabaseUnreachable,
+    NoIndex,
+    StoreNewer,
+    TeamEmpty,
+)
 from memory_sidecar.core.results import Reporter, Silent
-from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.link import SCHEMA_NAME, TeamLink
+from memory_sidecar.team.connection import SCHEMA_NAME, Connected
+from memory_sidecar.team.link import Statement, TeamLink
 
 SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql", "nearest.sql")
 """The scripts that create a new schema, in order."""
@@ -36,6 +43,7 @@ MANY_CHUNKS = 10_000  # of all sources; from here on searches of vectors use HNS
 VERSION: Final = 1 + len(MIGRATIONS)
 _LOCK = 0x6D656D73  # "mems"
 _IDENTITY: Final = f"{SCHEMA_NAME}.identity"  # another program may have one in `public`
+_READ_VERSION: Final = f"SELECT value FROM {_IDENTITY} WHERE key = 'version'"
 _MAKE: Final = f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}; CREATE EXTENSION IF NOT EXISTS vector"
 _SET_VERSION: Final = (
     f"INSERT INTO identity VALUES ('version', '{VERSION}')"
@@ -49,6 +57,24 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
         found = _read_version(connection)  # one question, where `schema_version` asks two
     except errors.UndefinedTable:  # after which the transaction takes no other
         found = 0
+    _require_version(found, link)
+
+
+def look_in_schema(link: TeamLink, *statements: Statement) -> list[list[Any]]:
+    """Run `TeamLink.look`, and `require_schema` in the same round trip."""
+    try:
+        version, *found = link.look((_READ_VERSION, ()), *statements)
+    except DatabaseUnreachable:
+        raise
+    except DatabaseError:
+        with link.reading() as connection:  # what another version lacks is not what is wrong
+            require_schema(connection, link)
+        raise
+    _require_version(int(version[0][0]) if version else 0, link)
+    return found
+
+
+def _require_version(found: int, link: TeamLink) -> None:
     if found == VERSION:
         return
     _refuse_newer(found, link)
@@ -143,7 +169,7 @@ def schema_version(connection: Connected) -> int:
 
 
 def _read_version(connection: Connected) -> int:
-    row = connection.execute(f"SELECT value FROM {_IDENTITY} WHERE key = 'version'").fetchone()
+    row = connection.execute(_READ_VERSION).fetchone()
     return int(row[0]) if row else 0
 
 

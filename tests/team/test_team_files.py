@@ -445,7 +445,7 @@ def test_one_file_that_cannot_be_taken_keeps_no_other_from_it(address, machine):
 
 
 def test_a_file_whose_content_is_not_what_its_hash_says_is_left_there_until_it_changes(
-    address, machine
+    address, machine, link_to
 ):
     one = machine("one", address)
     with psycopg.connect(address, autocommit=True) as other:
@@ -455,8 +455,7 @@ def test_a_file_whose_content_is_not_what_its_hash_says_is_left_there_until_it_c
         assert [each["path"] for each in pulled["left_out"]] == ["bad.md"]
         assert one.json("memory", "pull", "--agent", "shared")["left_out"] == []
         assert "different from this machine" not in one("status").out
-        with psycopg.connect(address, options="-c search_path=memory_sidecar") as reader:
-            (head,) = mirror_rows.read_news(reader, "shared", "", 0, 0).heads
+        (head,) = mirror_rows.read_news(link_to(address).look, "shared", "", 0, 0).heads
         assert len(head.hash) == 64
         other.execute(
             "UPDATE memory_sidecar.mirrored SET hash = %s", (file_hash(b"text of a bad one"),)
