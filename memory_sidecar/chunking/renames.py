@@ -65,9 +65,7 @@ def _exported(node: tree_sitter.Node, data: bytes) -> Iterator[Rename]:
         if each.type == "export_clause":
             yield from _specified(each, data, module)
         elif is_default:
-            named = each if each.type == "identifier" else each.child_by_field_name("name")
-            if named:
-                yield Rename(DEFAULT, text_of(data, named))
+            yield from _held(each, DEFAULT, data)
 
 
 def _specified(clause: tree_sitter.Node, data: bytes, module: str) -> Iterator[Rename]:
@@ -89,20 +87,36 @@ def _assigned(node: tree_sitter.Node, data: bytes) -> Iterator[Rename]:
         value = held
     for path in targets:
         owner, _, member = path.rpartition(".")
-        if path in _WHOLE or owner in _WHOLE:
-            yield from _held(value, DEFAULT if path in _WHOLE else member, data)
+        if path in _WHOLE:
+            yield from _held_whole(value, data)
+        elif owner in _WHOLE:
+            yield from _held(value, member, data)
 
 
-def _held(value: tree_sitter.Node, alias: str, data: bytes) -> Iterator[Rename]:
-    named = value if value.type == "identifier" else value.child_by_field_name("name")
-    if named and text_of(data, named) != alias:
-        yield Rename(alias, text_of(data, named))
-    elif alias == DEFAULT and (module := _required(value, data)):
+def _held_whole(value: tree_sitter.Node, data: bytes) -> Iterator[Rename]:
+    yield from _held(value, DEFAULT, data)
+    if module := _required(value, data):
         yield Rename(DEFAULT, DEFAULT, module)
-    for pair in value.named_children if alias == DEFAULT and value.type == "object" else ():
+    for pair in value.named_children if value.type == "object" else ():
         key, held = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key and held:
             yield from _held(held, text_of(data, key), data)
+
+
+def _held(value: tree_sitter.Node, alias: str, data: bytes) -> Iterator[Rename]:
+    named = _name_of(value)
+    if named and text_of(data, named) != alias:
+        yield Rename(alias, text_of(data, named))
+
+
+def _name_of(value: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the name of a function or class, or the value itself if it is a name.
+
+    The name in `<Till />` is of what makes the value.
+    """
+    if value.type == "identifier" or value.type.startswith("jsx"):
+        return value if value.type == "identifier" else None
+    return value.child_by_field_name("name")
 
 
 def _declared(node: tree_sitter.Node, data: bytes) -> Iterator[Rename]:

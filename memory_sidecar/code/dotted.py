@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from posixpath import join, normpath
 from typing import Any, TypeAlias
 
 from memory_sidecar.code.candidates import Meaning, one_or_all
@@ -40,10 +41,10 @@ class DottedFinder:
         if not modules:
             return None
         paths = _paths(at, name, modules)
+        known = {self._is_of_source(at.file.source, each) for each in paths}
         if there := self._reached(name, at.file.source, paths, found):
-            return one_or_all(there, "exact")
-        firsts = {each.partition(".")[0] for each in modules}  # "" of a relative path
-        if not any(not each or self._graph.has_module(at.file.source, each) for each in firsts):
+            return one_or_all(there, "exact" if all(known) else "likely")
+        if not any(known):
             return Meaning(tuple(found))
         inside = [d for d in found if any(self._is_at(each, d.at, paths) for each in _above(d.at))]
         return one_or_all(inside or found, "likely")
@@ -100,6 +101,10 @@ class DottedFinder:
             self._files[key] = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
         return self._files[key]
 
+    def _is_of_source(self, source: str, path: ModulePath) -> bool:
+        first = path[0].partition("/")[0]
+        return first != ".." if path[1] else self._graph.has_module(source, first)
+
     def _is_at(self, path: str, at: NamedFile, paths: set[ModulePath]) -> bool:
         whole = f"{self._root(at.file.source)}/{path}"
         return any(path == one if is_own else whole.endswith(f"/{one}") for one, is_own in paths)
@@ -123,8 +128,7 @@ def _path_of(at: NamedFile, module: str) -> ModulePath:
     rest, dots = bare.replace(".", "/"), len(module) - len(bare)
     if not dots:
         return rest, False
-    parts = at.folder.split("/") if at.folder else []
-    return "/".join(filter(None, (*parts[: len(parts) - dots + 1], rest))), True
+    return normpath(join(at.folder, "../" * (dots - 1), rest)), True  # `..` above the source
 
 
 def _above(at: NamedFile) -> list[str]:

@@ -21,6 +21,7 @@ MAX_FILES = 50  # that the imports of one name lead through
 _EXTENSIONS = tuple(".ts .tsx .js .jsx .mjs .cjs .mts .cts .d.ts".split())
 _EXTENSION = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
 _ALIAS = re.compile(r"[~@#$]?/?")  # of a folder: `~/shop`, `@/shop`, `#shop`
+_SCOPE = re.compile(r"\A@[^/]+/")
 _ENTRIES = ("/src/index", "/lib/index", "/index", "/src/main", "")  # built files lie beside `src`
 
 
@@ -172,6 +173,19 @@ class ModuleFinder:
             (source, *values),
         )
         return [NamedFile(row[0], ChunkFile(source, row[1], row[2])) for row in rows]
+
+
+def is_at_whole_path(module: str, file: NamedFile) -> bool:
+    """Whether a file is at the whole path that an import names, but for a scope and `src`.
+
+    `utils/merge.js` is not at `lodash/merge`, nor `react.js` at `react`, which names a package.
+    """
+    path = _SCOPE.sub("", _EXTENSION.sub("", module))
+    first, _, rest = _ALIAS.sub("", path, count=1).partition("/")
+    stems = (f"/{first}/{rest}", f"/{first}/src/{rest}") if rest else (f"/{first}",)
+    ends = [f"{stem}{entry}" for stem in stems for entry in _ENTRIES if entry or "/" in path]
+    own = f"/{_EXTENSION.sub('', file.file.path)}"
+    return module.startswith(".") or own.endswith(tuple(ends))
 
 
 def _letters(name: str) -> str:

@@ -11,7 +11,7 @@ from memory_sidecar.chunking.renames import DEFAULT, Rename
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import IMPORTED, Defined, NamedFile
 from memory_sidecar.code.model import ChunkFile
-from memory_sidecar.code.modules import MAX_FILES, ModuleFinder
+from memory_sidecar.code.modules import MAX_FILES, ModuleFinder, is_at_whole_path
 from memory_sidecar.core.sqlite import column
 
 Origin: TypeAlias = tuple[Defined, bool]
@@ -114,7 +114,12 @@ class RenameFinder:
         return self._behind(at, self._modules.modules_of(name, at), name)
 
     def _behind(self, at: NamedFile, modules: Iterable[str], name: str) -> list[Origin]:
-        files = (each for module in modules for each in self._modules.named(at, module))
+        """Return what the files at `modules` export as `name`.
+
+        A path that some other file ends in does not count: with a rename no name bears that out.
+        """
+        named = ((module, each) for module in modules for each in self._modules.named(at, module))
+        files = (each for module, each in named if is_at_whole_path(module, each))
         return [each for file in files for each in self._exported_as(file, name)]
 
     def _exported_as(self, file: NamedFile, name: str) -> list[Origin]:

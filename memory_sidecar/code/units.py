@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from memory_sidecar.code.graph import Defined, Graph
 
-_PRIVATE = re.compile(r"(?:(?!protected )\w+ )*?private (?!protected )")
+# Not of the constructor of a class of Kotlin: `class Cart private constructor(…)`.
+_PRIVATE = re.compile(r"(?:(?!protected |class )\w+ )*?private (?!protected )")
 
 
 def is_hidden(graph: Graph, defined: Defined) -> bool:

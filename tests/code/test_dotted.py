@@ -18,6 +18,10 @@ FILES = {
         "import shop.utils\nfrom shop import utils\n\nutils.clean()\nshop.utils.clean()\n"
     ),
     "tests/use.py": "from till import clean\n\nclean()\n",
+    "core.py": "def build(): ...\n",
+    "till/above.py": "from ..core import build\n\nbuild()\n",
+    "till/two.py": "from fast import build\nfrom ..core import build as own\n\nbuild()\nown()\n",
+    "till/higher.py": "from ...core import build\n\nbuild()\n",
     "tests/other.py": "from django.utils import only\nfrom shop import utils\n\nonly()\n",
 }
 
@@ -35,6 +39,12 @@ def told(tmp_path_factory: pytest.TempPathFactory):
         (
             "src/shop/utils.py:1",
             ["src/shop/own.py:4 exact", "src/shop/own.py:5 exact", "src/till/use.py:5 exact"],
+        ),
+        (
+            "core.py:1",
+            ["till/above.py:1 exact", "till/above.py:3 exact", "till/two.py:2 exact"]
+            + ["till/two.py:5 exact", "till/two.py:4 likely"]
+            + [f"till/{at} by name" for at in ("higher.py:1", "higher.py:3", "two.py:1")],
         ),
         ("src/shop/utils.py:4", ["tests/other.py:1 by name", "tests/other.py:4 by name"]),
         (

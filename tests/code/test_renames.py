@@ -42,6 +42,19 @@ FILES = {
         "import('./till').then(({ Drawer }) => Drawer())\n"
     ),
     "late.js": "import('./till').then(m => m.Drawer())\n",
+    "utils/merge.js": "export default function deepMerge() {}\n",
+    "react.js": "export default function View() {}\n",
+    "packages/pad/src/index.js": "export default function padLeft() {}\n",
+    "packages.js": (
+        "import merge from 'lodash/merge'\nimport React from 'react'\n"
+        "import own from '@/utils/merge'\nimport pad from '@shop/pad'\n\n"
+        "merge()\nReact()\nown()\npad()\n"
+    ),
+    "shown.jsx": "function Shown() {}\nexport default <Shown />\n",
+    "nested.js": "module.exports = { default: { a: Inner } }\nfunction Inner() {}\n",
+    "use-nested.js": (
+        "import shown from './shown'\nimport { a } from './nested'\n\nshown()\na()\n"
+    ),
 }
 
 
@@ -70,6 +83,11 @@ def exact(tmp_path_factory: pytest.TempPathFactory):
         ("make.js:3", ["make.js:1", "use.js:1", "use.js:4"]),
         ("kit.js:1", []),
         ("make.js:4", ["make.js:2", "use.js:2", "use.js:5"]),
+        ("utils/merge.js:1", ["packages.js:3", "packages.js:8"]),
+        ("react.js:1", []),
+        ("packages/pad/src/index.js:1", ["packages.js:4", "packages.js:9"]),
+        ("shown.jsx:1", ["shown.jsx:2"]),
+        ("nested.js:2", ["nested.js:1"]),
     ],
 )
 def test_a_renamed_export_is_used_under_its_other_names(exact, definition, uses):

@@ -81,7 +81,15 @@ def test_what_is_private_is_used_in_its_own_file_only(tmp_path):
             "B.java": "class B { void run() {} void c(Object any) { any.run(); } }\n",
         },
     )
+    write_tree(
+        tmp_path,
+        {
+            "Cart.kt": "class Cart private constructor(val sum: Int) { companion object }\n",
+            "Use.kt": "fun use(cart: Cart) {}\n",
+        },
+    )
     ask = told_in(tmp_path)
+    assert ask("refs", "Cart") == ["Use.kt:1 exact"]
     assert ask("refs", "A.Go") == ["A.cs:1 exact", "A.cs:2 by name"]
     assert ask("refs", "P.Go") == ["A.cs:2 by name", "B.cs:1 by name"]
     assert ask("refs", "P.Sum") == ["B.cs:1 by name"]
