@@ -53,12 +53,12 @@ class CodeStore(DerivedStore):
         """
         with self.writing() as write:
             note_change(write)
-            for path, fingerprint in tracked.items():
-                write.delete_rows(CHUNKS, "source = ? AND filename = ?", (source, path))
-                write.connection.execute(
-                    "UPDATE files SET fingerprint = ?, chunks = 0 WHERE source = ? AND path = ?",
-                    (fingerprint, source, path),
-                )
+            among = "source = ? AND filename IN (SELECT value FROM json_each(?))"
+            write.delete_rows(CHUNKS, among, (source, json.dumps([*tracked])))
+            write.connection.executemany(
+                "UPDATE files SET fingerprint = ?, chunks = 0 WHERE source = ? AND path = ?",
+                [(fingerprint, source, path) for path, fingerprint in tracked.items()],
+            )
 
     def _replace_rows(self, write: Write, document: Document) -> None:
         """Write the rows of a document; unchanged chunks keep their row, words and vectors.

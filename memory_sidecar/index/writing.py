@@ -7,6 +7,7 @@ reader sees all of them or none. A new kind of vector that is made with the word
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -125,15 +126,17 @@ class Write:
     def delete_rows(self, corpus: Corpus, condition: str, values: Sequence[Any]) -> None:
         """Delete the rows for which the SQL `condition` holds, with their words and vectors."""
         chosen = f"SELECT id FROM {corpus.rows} WHERE {condition}"
-        ids = [(row_id,) for row_id in column(self.connection, chosen, values)]
-        if ids:
-            self.connection.executemany(f"DELETE FROM {corpus.words} WHERE rowid = ?", ids)
-            for table in corpus.vector_tables:
-                self.connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ids)
-                self._removed[table] += [row_id for (row_id,) in ids]
-            # The foreign key of the queue's table deletes what waits there.
-            self.connection.execute(f"DELETE FROM {corpus.rows} WHERE {condition}", values)
-            self.deleted += len(ids)
+        if not (ids := column(self.connection, chosen, values)):
+            return
+        gone = apsw.carray(array("q", ids))
+        # One statement for all: after each, FTS5 writes what it changed, ten times the work.
+        self.connection.execute(f"DELETE FROM {corpus.words} WHERE rowid IN carray(?)", (gone,))
+        for table in corpus.vector_tables:
+            self.connection.execute(f"DELETE FROM {table.name} WHERE id IN carray(?)", (gone,))
+            self._removed[table] += ids
+        # The foreign key of the queue's table deletes what waits there.
+        self.connection.execute(f"DELETE FROM {corpus.rows} WHERE id IN carray(?)", (gone,))
+        self.deleted += len(ids)
 
     @contextmanager
     def committed(self) -> Iterator[None]:

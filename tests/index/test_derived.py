@@ -113,6 +113,27 @@ def test_what_is_gone_takes_its_words_vectors_and_place_in_the_queue_along(store
     assert (vectors_of(store), next_pending(store, 10), store.manifest("shop")) == ([], [], {})
 
 
+def test_many_rows_are_deleted_in_no_more_statements_than_few(store):
+    def statements_to_forget(count: int) -> tuple[str, ...]:
+        store.write(document(f"{n}.py", f"def f{n}(): pass\n") for n in range(count))
+        statements: list[str] = []
+
+        def trace(_: object, sql: str, __: object) -> bool:
+            statements.append(sql)
+            return True
+
+        with store.writing() as write:  # the connection that forgets
+            write.connection.exec_trace = trace
+        store.forget_source("shop")
+        return tuple(statements)
+
+    few, many = statements_to_forget(2), statements_to_forget(20)
+    assert few
+    assert few == many
+    with store.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM chunk_words").get == 0
+
+
 def test_a_transaction_that_fails_leaves_nothing_and_the_next_one_is_whole(store):
     store.write([document("a.py", "def a(): pass\n")])
     waiting = next_pending(store, 10)
