@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,9 +30,11 @@ from memory_sidecar.core.paths import (
 from memory_sidecar.core.results import AgentReports, IndexReport, Reporter
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.repository import in_checkouts
 from memory_sidecar.disk.usage import QuestionLog
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index.report import recorded_roots
 from memory_sidecar.index.schema import Schema, require_ours
 from memory_sidecar.memories.names import check_agent
 
@@ -100,12 +103,17 @@ class Services:
                 )
             return self._codebases[paths.db]
 
+    @property
+    def registry(self) -> Registry:
+        """The sources of the data directory's codebase, which stays closed: agents need no more."""
+        paths = StorePaths(self._resolve_path(self.data_dir.codebase.db))
+        return Registry(paths.registry, recover=partial(recorded_roots, paths.db))
+
     def project_of(self, folder: Path) -> str:
         """Return the name of the source with `folder`, as its main checkout has it; "" for none."""
         with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
-            registry = self.codebase().registry
             for each in chain(in_checkouts(folder), [folder]):
-                if source := registry.containing(each, with_worktrees=True):
+                if source := self.registry.containing(each, with_worktrees=True):
                     return source.name
         return ""
 

@@ -23,7 +23,7 @@ def session_projects(
         return session_folders(path_of(given), services)
     named = []
     with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
-        sources = services.codebase().registry.all()
+        sources = services.registry.all()
         named = [each for each in sources if given in (each.name, each.root.name)]
     return (given, *(folder for each in named for folder in (str(each.root), *each.moved_from)))
 
@@ -32,7 +32,7 @@ def session_folders(folder: Path, services: Services) -> tuple[str, ...]:
     """Return `folder` as it is in each working tree, and was before its source was moved."""
     folders = [str(each) for each in (folder, *in_checkouts(folder))]
     with suppress(SidecarError):  # as above
-        registry = services.codebase().registry
+        registry = services.registry
         for each in [*folders]:
             if source := registry.containing(Path(each), with_worktrees=True):
                 inside = os.path.relpath(os.path.realpath(each), source.root)

@@ -41,17 +41,41 @@ def modes(data_dir: Path, *names: str) -> set[int]:
     return {stat.S_IMODE((data_dir / name).stat().st_mode) for name in names}
 
 
-def test_an_agent_is_opened_and_asked_without_the_modules_of_code_and_its_grammars():
+def test_an_agent_is_opened_and_asked_without_the_modules_of_code_and_its_grammars(
+    run, project, data_dir
+):
+    run("source", "add", project)
     code = (
-        "import sys, memory_sidecar.agents.services, memory_sidecar.agents.agent;"
-        "import memory_sidecar.cli.query, memory_sidecar.cli.session_search;"
+        "import sys, memory_sidecar.cli.query, memory_sidecar.cli.session_search;"
+        "from pathlib import Path;"
+        "from memory_sidecar.agents.agent import Agent;"
+        "from memory_sidecar.agents.services import Services;"
+        "from memory_sidecar.agents.session_projects import session_projects;"
+        "folder = Path(sys.argv[1]);"
+        "services = Services.find(data_dir=Path(sys.argv[2]), cwd=folder, environ={});"
+        "assert services.project_of(folder) == 'project';"
+        "assert session_projects('.', lambda _: folder, services) == (str(folder),);"
+        "assert session_projects('project', Path, services) == ('project', str(folder));"
         "of_code = ('memory_sidecar.code.', 'tree_sitter');"
         "print(*sorted(name for name in sys.modules if name.startswith(of_code)))"
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", code, project, data_dir],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "memory_sidecar.code.excerpt memory_sidecar.code.framing\n"
+
+
+def test_the_project_of_a_folder_is_known_after_the_list_of_sources_was_lost(
+    run, project, data_dir
+):
+    run("index", project)
+    for path in data_dir.glob("state/codebase/sources.json*"):
+        path.unlink()
+    with closing(Services(DataDir(data_dir), Settings())) as services:
+        assert services.project_of(project / "src") == "project"
 
 
 def test_what_others_could_read_is_closed_to_them(tmp_path):
