@@ -24,6 +24,7 @@ class Dialect:
 
     contexts: tuple[Row, ...]
     spellings: tuple[str, ...] = ("{0}",)  # of a hole, with `{0}` for a word, to try in this order
+    body: str = " {}"  # of what a pattern may be the head of
 
 
 _NAME_OR_STATEMENT = ("{0}", "{0};", "{0} {0}", "{0} {0};", "case {0}:")
@@ -62,7 +63,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
                 ),
                 ("class Z { void z() { try {} @@ } }", "enum Z { @@ }", "class Z { int z { @@ } }"),
             ),
-            _NAME_OR_STATEMENT,
+            (*_NAME_OR_STATEMENT, "{0} => {0}"),
         ),
         "css": Dialect((("@@", "z { @@ }"),), ("{0}", "{0};", "{0}: {0};")),
         "elixir": Dialect((("@@", "[@@]"),), ("{0}", "{0}: {0}")),
@@ -80,6 +81,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
             (
                 ("@@", "class Z { @@ }", "class Z { void z(@@) {} }", "class Z { @@ z; }"),
                 ("@@ class Z {}", "class Z { Object z = @@; }", "class Z { Z() { @@ } }"),
+                ("class Z { Z() { try {} @@ } }",),
             ),
             _NAME_OR_STATEMENT,
         ),
@@ -105,7 +107,8 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
             (
                 ("@@", "z: @@", "z(@@)"),
                 ("@@\ndef z(): pass", "try:\n    pass\n@@", "def z(@@): pass"),
-            )
+            ),
+            body=": pass",
         ),
         "ruby": Dialect((("@@", "z(@@)"),), ("{0}", "Z{0}")),
         "rust": Dialect(

@@ -19,7 +19,8 @@ from memory_sidecar.chunking.syntax import dialect_of, grammar, has_grammar, par
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, TooManyWays, find, in_order
-from memory_sidecar.grep.reading import NestedTooDeep, PatternText, Reading, read_pattern
+from memory_sidecar.grep.reading import Reading, read_pattern
+from memory_sidecar.grep.spelling import NestedTooDeep, PatternText
 
 MAX_CHARS = 10_000
 MAX_HOLES = 30
@@ -161,5 +162,7 @@ def _why_no_code(pattern: str) -> str:
         return f"metavariables are upper case: {lower[0].upper()}"
     if _PART_OF_A_NAME.search(pattern):
         return "a metavariable stands for a whole name"
-    whole = "it must be whole: an expression, a statement or a definition, as in 'open($FILE)'"
+    if pattern.startswith("."):
+        return f"name what stands before the dot, too: $X{pattern}"
+    whole = "it must be whole: an expression, a statement, a definition or its head: 'open($FILE)'"
     return f"{whole}, and no regular expression" if _REGULAR.search(pattern) else whole

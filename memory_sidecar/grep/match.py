@@ -29,7 +29,8 @@ from memory_sidecar.grep.nodes import (
     is_optional,
     without_optional,
 )
-from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading, names_in
+from memory_sidecar.grep.reading import Reading, names_in
+from memory_sidecar.grep.spelling import Branch, Hole, Leaf, Part
 from memory_sidecar.grep.taken import Siblings, TakenNodes, letters_of
 
 Bound: TypeAlias = Mapping[str, TakenNodes]

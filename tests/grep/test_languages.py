@@ -75,6 +75,8 @@ def test_a_named_argument_is_found_without_its_call(language, code, pattern):
     ("language", "code", "pattern", "found"),
     [
         ("java", "class A extends B { A() { super(1); } }", "super($$$)", "super(1);"),
+        ("java", "class A { A() { try { b(); } catch (E e) {} } }", "catch ($E $X)", "catch (E e)"),
+        ("csharp", "class A { int B => c switch { _ => 2 }; }", "$X switch { $$$ }", "c switch {"),
         ("kotlin", '@JvmName("a") fun b() {}', "@JvmName($X)", '@JvmName("a")'),
         ("swift", "func a() { return 1 }", "return $X", "return 1"),
         ("swift", "protocol A { func b(c: Int) -> Int }", "func b($$$) -> Int", "func b(c: Int)"),
@@ -82,6 +84,32 @@ def test_a_named_argument_is_found_without_its_call(language, code, pattern):
 )
 def test_what_stands_in_one_place_alone_is_found(language, code, pattern, found):
     assert found in render(code, language, pattern)
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "pattern", "found"),
+    [
+        ("csharp", "class A : B, C {}", "class $X : B", "  X = A"),
+        ("csharp", "class A { async void B(int c) { d(); } }", "async void $F($$$)", "  F = B"),
+        ("python", "@a\ndef b(c):\n    d()\n", "@a\ndef $F($$$)", "  F = b"),
+        (
+            "typescript",
+            "export class A extends B implements C { d() {} }",
+            "class $X extends B",
+            "A",
+        ),
+        ("typescript", "export function a(b) { c() }", "export function $F($$$)", "  F = a"),
+        ("go", "package a\n\nfunc b() error { return c }\n", "func $F($$$) error", "  F = b"),
+        ("rust", "impl A for B { fn c() {} }", "impl A for $X", "  X = B"),
+    ],
+)
+def test_a_head_is_found_with_any_body(language, code, pattern, found):
+    assert found in render(code, language, pattern)
+
+
+@pytest.mark.parametrize("language", ["csharp", "java", "javascript", "typescript"])
+def test_a_call_is_no_head_of_a_method(language):
+    assert render("class A { open(file) {} }", language, "open($X)") == ""
 
 
 def test_every_language_has_a_case():

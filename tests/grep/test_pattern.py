@@ -156,7 +156,12 @@ def test_what_is_no_pattern_is_said_in_a_line(pattern, why):
 
 @pytest.mark.parametrize(
     ("pattern", "hint"),
-    [("f($x)", "upper case: $X"), ("test_$NAME", "whole name"), ("f(", "must be whole")],
+    [
+        ("f($x)", "upper case: $X"),
+        ("test_$NAME", "whole name"),
+        (".f($X)", "before the dot, too: $X.f($X)"),
+        ("f(", "must be whole"),
+    ],
 )
 def test_the_hint_says_what_would_be_right(pattern, hint):
     with pytest.raises(UsageError) as raised:
