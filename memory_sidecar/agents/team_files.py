@@ -90,17 +90,16 @@ class TeamFiles:
 
     def before_reading(self, reporter: Reporter) -> None:
         """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""
-        if self._link.is_unreachable:
-            reporter.notice(f"{self._link.shown} is away: answered from this machine")
-            return
-        if time.monotonic() - self._looked_at_s < LOOK_EVERY_S:
+        is_due = time.monotonic() - self._looked_at_s >= LOOK_EVERY_S
+        if not (is_due or self._link.is_unreachable):
             return
         try:
+            self._link.require_reachable()
             if self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # an empty database has no news
-                reporter.notice(f"without news of the team: {error.with_hint}")
+                _notice_without_team(error, reporter)
         finally:  # an answer may take longer than that
             self._looked_at_s = time.monotonic()
 
@@ -111,15 +110,12 @@ class TeamFiles:
         """
         changed = {f"{directory}/{file}" for file in files}
         try:
-            if self._link.is_unreachable:
-                self._owe(changed)
-                reporter.notice(f"{self._link.shown} is away: stored here, and sent to it later")
-                return
+            self._link.require_reachable()
             wanted = ExchangeRequest(changed=changed)
             done = self.exchange(reporter, wanted, patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             self._owe(changed)
-            reporter.notice(f"stored here, not sent to the team yet: {error.with_hint}")
+            _notice_without_team(error, reporter)
             return
         for each in done.left_out:
             reporter.notice(f"{each.path} is not exchanged with the team: {each.reason}")
@@ -137,6 +133,11 @@ class TeamFiles:
             files = [path.removeprefix(start) for path in done.taken if path.startswith(start)]
             if files and any(source.name == name for source in self._agent.sources()):
                 self._agent.index(files, reporter=reporter, directory=name)
+
+
+def _notice_without_team(error: SidecarError, reporter: Reporter) -> None:
+    """Say the same of a question and of a store, so that a command which is both says it once."""
+    reporter.notice(f"without the team, which gets later what is changed here: {error.with_hint}")
 
 
 def _memories(agent: AgentDatabase) -> MirroredFolder:

@@ -249,7 +249,7 @@ def test_the_last_memory_removed_while_the_server_is_away_is_removed_there_later
     one("store", "Never retry", "--agent", "shared", "--category", "rules")
     assert found(two, "never") == [("rules/never-retry.md", True)]
     away = machine("one", f"postgresql://me@/team?host={tmp_path}")
-    assert "sent to" in away("remove", "rules/never-retry", "--agent", "shared").err
+    assert "gets later" in away("remove", "rules/never-retry", "--agent", "shared").err
     back = machine("one", address)
     assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/never-retry.md"]
     assert found(two, "never") == []
@@ -257,10 +257,13 @@ def test_the_last_memory_removed_while_the_server_is_away_is_removed_there_later
 
 def test_each_answer_says_that_the_server_is_away(machine, monkeypatch, tmp_path):
     away = machine("one", f"postgresql://me@/team?host={tmp_path}")
-    away("store", "Never retry a charge", "--category", "rules", "--agent", "shared")
+    for text in ("Never retry a charge", "Retry all else"):  # the first one finds it out
+        stored = away("store", text, "--category", "rules", "--agent", "shared")
+        (note,) = stored.err.splitlines()  # of the question what is alike, and of the store
+        assert note.startswith("note: without the team, which gets later what is changed here: ")
     monkeypatch.setattr(team_files, "LOOK_EVERY_S", 3600.0)
     for command in ("list", "recent", "list"):  # soon after another
-        assert "is away: answered from this machine" in away(command, "--agent", "shared").err
+        assert away(command, "--agent", "shared").err.splitlines() == [note]
 
 
 def test_what_was_edited_while_the_server_is_away_outlives_its_folder(address, machine, tmp_path):
@@ -358,7 +361,7 @@ def test_a_role_that_may_only_read_hears_of_the_others_though_it_stored_somethin
     writer, reader = machine("one", login("one", "agent")), machine("two", login("two", "reader"))
     writer("store", "Tabs", "--agent", "shared", "--category", "rules")
     stored = reader("store", "Never retry", "--agent", "shared", "--category", "rules")
-    assert "not sent to the team yet" in stored.err
+    assert "gets later what is changed here: " in stored.err
     assert "grants memory_sidecar_agent: see" in stored.err
     assert "not sent to it yet: all that was changed here of shared" in reader("status").out
     checks = [check.text for check in examine_team(reader.services)]
@@ -581,10 +584,10 @@ def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
 
     gone = machine("one", f"postgresql://me@/team?host={tmp_path}")
     done = gone("query", "delay", "--mode", "keyword")
-    assert "without news of the team" in done.err
+    assert "without the team" in done.err
     assert "rules/retry-with-a-growing-delay.md" in done.out
     stored = gone("store", "Never give up", "--agent", "shared", "--category", "rules")
-    assert (stored.status, "sent to it later" in stored.err) == (0, True)
+    assert (stored.status, "gets later what is changed" in stored.err) == (0, True)
     assert gone.json("status")["team"]["problem"]["code"] == "database_unreachable"
     away, unsent = examine_team(gone.services)
     assert (away.ok, unsent.text) == (False, "not all that was changed here is there yet")
