@@ -272,7 +272,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return _disk_full(path)
         case apsw.IOError() if is_full(path.parent):
             return _disk_full(path)
-        case apsw.IOError() | apsw.CantOpenError() | apsw.BusyError() if _may_open_no_more():
+        case _ if _may_open_no_more():
             return OutOfFiles()
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreReadOnly(
@@ -325,9 +325,9 @@ def is_full(folder: Path) -> bool:
 
 
 def _may_open_no_more() -> bool:
-    """Whether this process may open no more files: SQLite does not report that as such."""
+    """Whether no connection can be opened: SQLite does not say so, and may have closed its own."""
     with suppress(OutOfFiles):
-        require_descriptors(1)
+        require_descriptors(4)  # the database, its log, the index of that, and sqlite-vec
         return False
     return True
 
