@@ -8,9 +8,11 @@ uses do not count, unless the map starts from such a file. A use counts less if 
 included, define its name, and if the definition is in a test or an example or looks private. A
 method counts as used only by files that name its class or object; a top-level name of a JavaScript
 module, only by files that import it; a function, only where it stands bare or behind the name of
-its file; a function inside another, by no other file. For a question, the files that answer it also
-lead to what they define themselves. In a map from a file or a question, what all files lead to
-ranks below what the starting files lead to, and the number of users does not count.
+its file; a type of C#, only where it stands bare or behind what it lies in, and no `using` counts;
+a function inside another or a member of a private class, by no other file. For a question, the
+files that answer it also lead to what they define themselves. In a map from a file or a question,
+what all files lead to ranks below what the starting files lead to, and the number of users does not
+count.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from memory_sidecar.code.asides import in_tests, is_aside, is_data
 from memory_sidecar.code.graph import FUNCTIONS, TYPES, Graph
 from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.results import CodeHit, MapEntry
+from memory_sidecar.code.scoping import scoping_of
 from memory_sidecar.core.model import BYTES_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
@@ -66,6 +69,7 @@ class _Defined(NamedTuple):
     is_top: bool  # nothing encloses it
     is_exported: bool  # other files must import it: it is of a module of JavaScript
     is_shown: bool  # of a kind that maps show, private or not
+    behind: str | None = None  # of a type of C#: what alone may stand before its name
 
 
 _LEFT_OUT = _Defined(-1, 0, 0.0, "", is_top=True, is_exported=False, is_shown=False)
@@ -154,6 +158,7 @@ class UseGraph:
             if each.weight
             if not each.class_name or each.class_name in used
             if not each.is_top or _is_plain(places, files[each.file].modules)
+            if each.behind is None or _is_type(places, each.behind)
             if not each.is_exported or _IMPORTED.search(places)
         ]
         uses += [
@@ -267,6 +272,7 @@ def _add_definitions(connection: Connection, files: Mapping[int, _MapFile]) -> N
     )
     rows = [row for row in every if row[0] in files]
     types = {name for _, _, name, _, kind, _ in rows if kind in TYPES}
+    hidden = {(file, path) for file, _, _, path, _, at in rows if _HIDDEN.match(at)}
     functions = {(file, path) for file, _, _, path, kind, _ in rows if kind in FUNCTIONS}
     modules = {file for file, _, name, path, _, at in rows if name == path and _EXPORT.match(at)}
     for number, at, name, path, kind, signature in rows:
@@ -277,11 +283,19 @@ def _add_definitions(connection: Connection, files: Mapping[int, _MapFile]) -> N
             outer, _, around = scope.rpartition(".")
             if (number, scope) in functions and (outer or file.language not in _RETURNS_INNER):
                 weight = 0.0
+            if (number, scope) in hidden:
+                weight = 0.0
+            is_constructor = name == around
+            behind = None
+            if scoping_of(file.language).valueless and (kind in TYPES or is_constructor):
+                behind = outer.rpartition(".")[2] if is_constructor else around
             is_script = file.language in _EXPORTING
             class_name = around if around in types or is_script else ""
             is_top = not around
             is_exported = is_top and is_script and number in modules
-            each = _Defined(number, at, weight, class_name, is_top, is_exported, kind in _SHOWN)
+            each = _Defined(
+                number, at, weight, class_name, is_top, is_exported, kind in _SHOWN, behind
+            )
         file.names.setdefault(name, []).append(each)
 
 
@@ -305,6 +319,15 @@ def _is_plain(places: str, modules: Collection[str]) -> bool:
     """
     receivers = (place.partition("=")[0].partition(".")[2] for place in places.split(" "))
     return any(not receiver or receiver in modules for receiver in receivers)
+
+
+def _is_type(places: str, behind: str) -> bool:
+    """Whether a name of C# may be a type at one of `places`: bare, or behind what it lies in.
+
+    `using Akka.Persistence` names a namespace, and `items.First()` a method.
+    """
+    parts = ((place[:1], place.partition("=")[0].partition(".")[2]) for place in places.split(" "))
+    return any(how != "i" and receiver in ("", behind) for how, receiver in parts)
 
 
 def _weight_of(language: str, name: str, path: str, kind: str, signature: str) -> float:

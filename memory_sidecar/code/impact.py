@@ -103,6 +103,7 @@ class Alteration:
     path: str
     by: ChangedFile | None = None
     moved_to: str = ""  # the path now of a file that is gone because it was renamed
+    lines: range | None = None  # of a file without a change: what alone counts as changed
 
 
 def impact(
@@ -156,10 +157,10 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     """Yield the definitions that a change touched or removed."""
     at = graph.file(file.source, file.path)
     now = graph.definitions_in(at) if at else []
-    if file.by is None:
-        yield from now
-        return
     by_line = _by_line(now)
+    if file.by is None:
+        yield from now if file.lines is None else _around(file.lines, by_line)
+        return
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
     touched = {each for lines in added for each in _around(lines, by_line)}
     yield from (each for each in now if each in touched)

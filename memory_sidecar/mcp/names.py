@@ -166,7 +166,7 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
         files = [likeliest_file(caller, here.graph, path, asked.source) for path in asked.files]
         for file in files:
             notice_foreign(caller, file, asked.source, report)
-        changed = [Alteration(each.source.name, each.path) for each in files]
+        changed = [Alteration(each.source.name, each.path, lines=_lines_of(each)) for each in files]
         changed += _place_changes(caller, here.graph, asked.source, changes, report)
         around = _around(within, (each.source for each in changed))
         return impact_of(here.graph, changed, around, top_k=asked.top_k)
@@ -174,6 +174,10 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
     found = caller.codebase.navigate(within, ask, reporter=report)
     report_notices(found, report)
     return References.of(found)
+
+
+def _lines_of(file: NamedPath) -> range | None:
+    return range(file.first, (file.last or file.first) + 1) if file.first else None
 
 
 def _place_changes(
@@ -313,7 +317,7 @@ def _list_hits(
     hits: Sequence[H], describe: Callable[[H, str], str], more: int, more_in: str = ""
 ) -> str:
     """List `hits`, a line each by `describe`, and say how many `more` there are, and where."""
-    lines = [describe(each, _file_label(each, hits)) for each in hits]
+    lines = [*dict.fromkeys(describe(each, _file_label(each, hits)) for each in hits)]
     way = "a larger top_k gives them" if len(hits) < MAX_PLACES else "paths leave some out"
     count = ", in ".join(filter(None, (f"{more} more", more_in)))
     lines += [visible_line(f"{count}: {way}")] if more else []

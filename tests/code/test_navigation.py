@@ -676,6 +676,22 @@ def test_what_many_files_use_comes_before_the_helper_of_one_central_file(run, tm
     assert [each["name"] for each in around] == ["explain"]
 
 
+def test_a_type_is_not_used_by_the_methods_and_namespaces_of_its_name(run, tmp_path):
+    stages = "class First {}\nclass Streams {}\nclass Sink {}\nclass Gate { private class Empty {\n"
+    files = {
+        "Stages.cs": f"namespace Akka.Streams.Stages;\n{stages}public Empty(int a) {{}} }} }}\n",
+        "Use.cs": "using Akka.Streams;\nclass A { Sink F() => items.First(new Empty(1)); }\n",
+    }
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    assert [each["name"] for each in run("map", "--json", cwd=tmp_path).json] == ["Sink"]
+    files["Use.cs"] += "class B { object G() => new Stages.First(); }\n"
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    names = {each["name"] for each in run("map", "--json", cwd=tmp_path).json}
+    assert names == {"Sink", "First"}
+
+
 def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
     for source in ("first", "second"):
         (tmp_path / source).mkdir()

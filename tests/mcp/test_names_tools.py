@@ -86,6 +86,21 @@ def test_what_a_change_may_break_is_told(reader, project):
     assert told.startswith("shop/back.py:1 (exact, of a removed definition)")
 
 
+def test_of_a_file_with_lines_only_what_stands_there_counts_as_changed(reader, project):
+    (project / "two.py").write_text("def one():\n    pass\n\n\ndef two():\n    pass\n")
+    (project / "use.py").write_text("from two import one, two\n\nf(one(), two(), two())\n")
+    reader.codebase.index([project], reporter=Silent())
+
+    def used(file):
+        found = given(reader, "impact", files=[file])["references"]
+        return {each["name"] for each in found}
+
+    assert [used(file) for file in ("two.py:1", "two.py:5-6")] == [{"one"}, {"two"}]
+    assert used("two.py") == {"one", "two"}
+    told = text_of(call(reader, "impact", files=["two.py"])).splitlines()
+    assert len(told) == 2  # both names stand in one line: it is told once
+
+
 def test_a_change_tells_nothing_of_files_that_are_not_indexed(reader, project, tmp_path):
     (project / ".env").write_text("first\n")
     (tmp_path / "outside").write_text("first\n")
