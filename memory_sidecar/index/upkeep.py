@@ -10,7 +10,7 @@ from typing import Any
 from memory_sidecar.core.errors import NotFound, StoreCorrupt
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, Reporter
-from memory_sidecar.core.sqlite import damage_of, named_errors
+from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, STORE_PATIENCE_S, Database
 from memory_sidecar.index.engine_state import remove_state
@@ -21,7 +21,8 @@ def rebuild(
 ) -> IndexReport:
     """Derive every row of `sources` again; each old row stays until its file is done.
 
-    `all_of_it` also sets a damaged database aside.
+    `all_of_it` also sets a damaged database aside. Raises NotFound for a source whose files cannot
+    be read, once the others are rebuilt; notices tell of further ones.
     """
     paths = database.paths
 
@@ -29,25 +30,39 @@ def rebuild(
         store = database.open()
         if all_of_it and (damage := damage_of(paths.db)):
             raise StoreCorrupt(f"{paths.db} is damaged: {damage}", path=paths.db)
+        readable, problems = list[Source](), list[NotFound]()
         for source in sources:
-            if store.paths(source.name) and not database.builder(source).trusts_empty_root:
-                _require_files(source)
-        for source in sources:  # without its state, the pass below derives every row again
+            try:
+                if store.paths(source.name) and not database.builder(source).trusts_empty_root:
+                    _require_files(source)
+                readable.append(source)
+            except NotFound as error:
+                problems.append(error)
+        for source in readable:  # without its state, the pass below derives every row again
             remove_state(paths.flow_state(source.name))
-        return database.update(sources, reporter, embed=True)
+        report = database.update(readable, reporter, embed=True) if readable else None
+        for problem in problems[1:]:
+            reporter.notice(problem.with_hint)
+        if problems or report is None:
+            raise problems[0]
+        return report
 
     return database.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
 
 def _require_files(source: Source) -> None:
-    """Raise NotFound if the root of `source` is missing or empty: its rows could not be rebuilt."""
-    with named_errors(source.root):
-        if not source.root.is_dir() or not any(source.root.iterdir()):
-            raise NotFound(
-                f"{source.root} is not there or empty, so its database stays as it was",
-                hint="mount its disk again, rebuild the others by --source, or "
-                f"`memory-sidecar source move` or `source remove {source.name}`",
-            )
+    """Raise NotFound if the root of `source` is unreadable or empty: its rows would be lost."""
+    try:
+        if any(source.root.iterdir()):
+            return
+        why = "is empty"
+    except OSError as error:
+        why = f"cannot be read ({error.strerror})"
+    raise NotFound(
+        f"{source.root} {why}, so its index stays as it was",
+        hint="mount its disk again, allow to read it, or "
+        f"`memory-sidecar source move` or `source remove {source.name}`",
+    )
 
 
 def forget(database: Database[Any], name: str, registry: Registry, *, reporter: Reporter) -> Source:

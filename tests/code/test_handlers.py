@@ -274,6 +274,22 @@ def test_a_rebuild_throws_nothing_away_that_cannot_be_made_again(
     assert paths_in(codebase) == before
 
 
+def test_a_root_that_cannot_be_read_does_not_keep_the_others_from_being_rebuilt(
+    codebase, project, notices, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+    codebase.index([second], reporter=notices)
+    before = paths_in(codebase)
+    (second / "b.py").write_text("def okapi(): pass\n")
+    project.rename(tmp_path / "away")
+    told = "project cannot be read .No such file or directory., so its index stays as it was"
+    with pytest.raises(NotFound, match=told):
+        codebase.rebuild((), reporter=notices)
+    assert paths_in(codebase) == before | {"b.py"}
+
+
 def test_a_folder_without_files_is_a_source(make_codebase, notices, tmp_path):
     (tmp_path / "empty").mkdir()
     codebase = make_codebase()
