@@ -85,8 +85,8 @@ class TeamFiles:
         return _differing(self._mirror.differing_files())
 
     def owes(self) -> bool:
-        """Whether the team lacks changes that commands made here; asks no server."""
-        return self._mirror.state_file.owes()
+        """Whether the team lacks changes that were made here; asks no server."""
+        return self._mirror.owes()
 
     def before_reading(self, reporter: Reporter) -> None:
         """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""

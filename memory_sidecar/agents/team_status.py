@@ -20,7 +20,7 @@ class TeamAgent:
     differing: Annotated[
         tuple[Differing, ...], about("what the team has otherwise, as of the last exchange")
     ]
-    unsent: Annotated[bool, about("whether the team lacks changes that commands made here")]
+    unsent: Annotated[bool, about("whether the team lacks changes that were made here")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,10 @@ def team_status(services: Services) -> TeamStatus | None:
     agents = []
     for name in services.settings.database_agents if link else ():
         try:
-            files = services.agent(name).team
+            if files := services.agent(name).team:
+                agents.append(TeamAgent(name, files.differing(), files.owes()))
         except SidecarError as error:
             problem = problem or build_from(Problem, error)
-        else:
-            if files:
-                agents.append(TeamAgent(name, files.differing(), files.owes()))
     files_away = 0
     if problem and (codebase := services.codebase()).paths.db.exists():
         with suppress(SidecarError):

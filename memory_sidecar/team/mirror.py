@@ -49,6 +49,7 @@ from memory_sidecar.team.mirror_state import (
     MirrorState,
     MirrorStep,
     StateFile,
+    local_files,
     read_or_none,
     reason_not_to_give,
     step_for,
@@ -87,7 +88,7 @@ class Mirror:
         with self.state_file.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
             state.hear(self._read_news(state, made_by=reporter if wanted.gives else None))
             if wanted.gives:
-                ours = self._local_files(state, wanted.changed)
+                ours = local_files(self.folders.values(), state, wanted.changed)
             else:
                 ours = self._hash_files(state.open)
             done = _MirrorPass(self, wanted, ours, state).run()
@@ -104,6 +105,18 @@ class Mirror:
         touched = [path for path in self.state_file.load().files if f"{path}/".startswith(named)]
         there = self._hash_files(touched)
         self.state_file.note_owed({path: path in there for path in touched})
+
+    def owes(self) -> bool:
+        """Whether the team lacks changes that were made here; asks no server."""
+        state = self.state_file.load()
+        if self.state_file.has_notes or state.removed:
+            return True
+        if not state.owes:
+            return False
+        ours = local_files(self.folders.values(), state, ())  # one that only took files owes none
+        return ours.keys() != state.files.keys() or any(
+            each.hash != state.base(path) for path, each in ours.items()
+        )
 
     def has_news(self) -> bool:
         """Whether the team has changes that this machine has not read. Raises DatabaseError."""
@@ -131,38 +144,6 @@ class Mirror:
                 raise
             make_schema(self.link, made_by)
             return read()
-
-    def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
-        """Return all local files by path; those that cannot be read are as known before.
-
-        Compares only files that commands changed or removed; all if none did or the team is owed.
-        """
-        named = tuple(f"{path}/" for path in {*changed, *state.removed})
-        compares_all = state.owes or not named
-        found: dict[str, Known] = {}
-        for folder in self.folders.values():
-            start = f"{folder.name}/"
-            known = {path: each for path, each in state.files.items() if path.startswith(start)}
-            others = {p: each for p, each in known.items() if not f"{p}/".startswith(named)}
-            under = None
-            if not compares_all:
-                found |= others
-                under = [path.removeprefix(start) for path in changed if path.startswith(start)]
-                if not under:
-                    continue
-            scan = folder.scan(under)
-            if scan.unreadable or not scan.files:  # an empty folder may be an unmounted disk
-                found |= others
-            for file in scan.files:
-                path = start + file.path
-                before = known.get(path)
-                is_same = bool(file.skip_reason) or (before and before.stamp == file.stamp)
-                content = None if is_same else read_or_none(folder, file.path)
-                if content is not None:
-                    found[path] = Known(file_hash(content), file.stamp)
-                elif before is not None:  # unreadable, but not removed
-                    found[path] = before
-        return found
 
     def _hash_files(self, paths: Collection[str]) -> dict[str, Known]:
         """Return those of `paths` that are readable here, with their hash."""
@@ -221,12 +202,16 @@ class _MirrorPass:
 
     def _settle_alike(self, steps: Mapping[MirrorStep, list[str]]) -> None:
         """Take, or give, what two people stored at once: it is no conflict."""
-        for folder, contents in self._read(steps[MirrorStep.CONFLICT]):
-            for path, (_, text) in contents.items():
-                ours = read_or_none(folder, path.partition("/")[2])
-                if ours and text and folder.are_alike(ours, text.encode()):
-                    steps[MirrorStep.CONFLICT].remove(path)
-                    steps[MirrorStep.TAKE if self.wanted.takes else MirrorStep.GIVE].append(path)
+        conflicts = steps[MirrorStep.CONFLICT]
+        alike = {
+            path: True
+            for folder, contents in self._read(conflicts)
+            for path, (_, text) in contents.items()
+            for ours in [read_or_none(folder, path.partition("/")[2])]
+            if ours and text and folder.are_alike(ours, text.encode())
+        }
+        steps[MirrorStep.CONFLICT] = [path for path in conflicts if path not in alike]
+        steps[MirrorStep.TAKE if self.wanted.takes else MirrorStep.GIVE] += alike
 
     def _ours(self, path: str) -> str:
         return self.ours[path].hash if path in self.ours else ""
@@ -297,9 +282,11 @@ class _MirrorPass:
             with folder.changing():
                 for path, found in contents.items():
                     self._take_one(path, folder, path.partition("/")[2], found)
-        for path in (path for path in paths if self.mirror.folder_of(path) is None):
-            self.done.left_out[path] = NO_FILE_NAME
-            self.state.open.pop(path, None)
+        for path in paths:
+            if self.mirror.folder_of(path) is None:
+                self.done.left_out[path] = NO_FILE_NAME
+            if self.done.left_out.get(path) == NO_FILE_NAME:
+                self.state.open.pop(path, None)  # until it changes there
 
     def _read(self, paths: Sequence[str]) -> Iterator[tuple[MirroredFolder, dict[str, Content]]]:
         """Yield what the team has of those of `paths` that are allowed, a few at a time."""

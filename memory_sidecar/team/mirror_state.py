@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -11,7 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, replace_file
+from memory_sidecar.core.atomic import (
+    delete_file,
+    file_hash,
+    move_file,
+    remove_empty_folders,
+    replace_file,
+)
 from memory_sidecar.core.credentials import find_credentials
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.locks import hold_lock
@@ -167,9 +173,10 @@ class StateFile:
         except _NONE:
             return MirrorState()
 
-    def owes(self) -> bool:
-        """Whether the team lacks changes that commands made here; asks no server."""
-        return self.load().owes or self._tree.status(self._owed) is not None
+    @property
+    def has_notes(self) -> bool:
+        """Whether changes are noted that no exchange has seen yet."""
+        return self._tree.status(self._owed) is not None
 
     @contextmanager
     def changing(self, *, patience_s: float, what: str) -> Iterator[MirrorState]:
@@ -219,6 +226,41 @@ class MirrorReport:
     conflicts: list[TeamFile] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # not given or taken, and why
     failure: SidecarError | None = None  # of giving; what others gave was taken all the same
+
+
+def local_files(
+    folders: Iterable[MirroredFolder], state: MirrorState, changed: Collection[str]
+) -> dict[str, Known]:
+    """Return all local files by path; those that cannot be read are as known before.
+
+    Compares only files that commands changed or removed; all if none did or the team is owed.
+    """
+    named = tuple(f"{path}/" for path in {*changed, *state.removed})
+    compares_all = state.owes or not named
+    found: dict[str, Known] = {}
+    for folder in folders:
+        start = f"{folder.name}/"
+        known = {path: each for path, each in state.files.items() if path.startswith(start)}
+        others = {p: each for p, each in known.items() if not f"{p}/".startswith(named)}
+        under = None
+        if not compares_all:
+            found |= others
+            under = [path.removeprefix(start) for path in changed if path.startswith(start)]
+            if not under:
+                continue
+        scan = folder.scan(under)
+        if scan.unreadable or not scan.files:  # an empty folder may be an unmounted disk
+            found |= others
+        for file in scan.files:
+            path = start + file.path
+            before = known.get(path)
+            is_same = bool(file.skip_reason) or (before and before.stamp == file.stamp)
+            content = None if is_same else read_or_none(folder, file.path)
+            if content is not None:
+                found[path] = Known(file_hash(content), file.stamp)
+            elif before is not None:  # unreadable, but not removed
+                found[path] = before
+    return found
 
 
 def read_or_none(folder: MirroredFolder, path: str) -> bytes | None:

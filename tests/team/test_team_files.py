@@ -379,6 +379,22 @@ def test_a_role_that_may_only_read_hears_of_the_others_though_it_stored_somethin
     assert found(writer, "never") == []
 
 
+def test_a_machine_that_only_heard_of_others_is_not_said_to_owe_anything(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Tabs", "--agent", "shared", "--category", "rules")
+
+    def unsent():
+        return [each["unsent"] for each in two.json("status")["team"]["agents"]]
+
+    assert found(two, "tabs") == [("rules/tabs.md", True)]
+    assert unsent() == [False]
+    by_hand = write_memory(two.folder("shared"), "rules/spaces.md", "Spaces")
+    assert unsent() == [True]
+    by_hand.unlink()
+    (two.folder("shared") / "rules/tabs.md").write_text("Spaces")
+    assert unsent() == [True]
+
+
 def test_secrets_and_what_is_no_text_stay_here(address, machine):
     one, two = machine("one", address), machine("two", address)
     key = "AKIA" + "QZ7XPLN3VTRWMK5D"
@@ -444,6 +460,8 @@ def test_one_file_that_cannot_be_taken_keeps_no_other_from_it(address, machine):
     assert {path.rpartition("/")[2] for path in pulled["taken"]} == {"deep.md", "good.md"}
     left_out = {each["path"].rpartition("/")[2] for each in pulled["left_out"]}
     assert left_out == {"below.md", "huge.md", f"{'n' * 253}.md"}
+    differing = one.json("status")["team"]["agents"][0]["differing"]
+    assert {each["path"].rpartition("/")[2] for each in differing} == {"below.md"}
     assert {path.rpartition("/")[2] for path, _ in found(one, "text")} == {"deep.md", "good.md"}
 
 
