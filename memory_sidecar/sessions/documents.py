@@ -22,7 +22,15 @@ from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.results import convert
 from memory_sidecar.core.times import iso_utc, parse_time
-from memory_sidecar.sessions.model import NO_MOMENT, Moment, Outcome, Role, Session, Summary
+from memory_sidecar.sessions.model import (
+    NO_MOMENT,
+    Message,
+    Moment,
+    Outcome,
+    Role,
+    Session,
+    Summary,
+)
 
 T = TypeVar("T")
 
@@ -61,15 +69,10 @@ def read_session(document: Mapping[str, Any]) -> Session:
             "messages: there is nothing to remember",
             hint="a session has messages, a summary or code_snippets",
         )
-    began_at = session.created_at
-    messages = tuple(
-        replace(
-            each,
-            created_at=began_at if each.created_at == NO_MOMENT else each.created_at,
-            speaker=each.speaker.strip(),
-        )
-        for each in session.messages
-    )
+    messages, said_at = list[Message](), session.created_at
+    for each in session.messages:  # one without a time follows the one before it
+        said_at = said_at if each.created_at == NO_MOMENT else each.created_at
+        messages.append(replace(each, created_at=said_at, speaker=each.speaker.strip()))
     return replace(
         session,
         session_id=check_session_id(session.session_id),
@@ -78,7 +81,7 @@ def read_session(document: Mapping[str, Any]) -> Session:
         topics=tuple(
             dict.fromkeys(filter(None, (each.strip().lower() for each in session.topics)))
         ),
-        messages=messages,
+        messages=tuple(messages),
         summary=_clean_summary(session.summary) if session.summary else None,
     )
 

@@ -83,7 +83,7 @@ class SessionFiles:
                     yield f"{month}/{name}"
 
     def id_of(self, name: str) -> str | None:
-        """Return the id that `name` is, in any case, or the file's; `None` without a file."""
+        """Return the id that `name` or its stem is, or is in small letters; `None` without one."""
         stem = re.sub(r"\.jsonl?$", "", name.rpartition("/")[2])
         return next((each for each in (name, stem, stem.lower()) if self.find(each)), None)
 

@@ -58,7 +58,7 @@ SNIPPETS = Corpus(
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 
-VERSION = "sessions 6"
+VERSION = "sessions 7"
 """The version of the conversion from session to rows: rows of another version are rebuilt."""
 
 _HEAD = (

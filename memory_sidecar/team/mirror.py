@@ -200,7 +200,7 @@ class _MirrorPass:
             )
         return steps
 
-    def _settle_alike(self, steps: Mapping[MirrorStep, list[str]]) -> None:
+    def _settle_alike(self, steps: dict[MirrorStep, list[str]]) -> None:
         """Take, or give, what two people stored at once: it is no conflict."""
         conflicts = steps[MirrorStep.CONFLICT]
         alike = {

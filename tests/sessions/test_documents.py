@@ -44,7 +44,7 @@ def test_every_field_is_read():
     assert session.created_at == 1_772_356_320_000
     first, second = session.messages
     assert (first.role, first.said_by, first.created_at) == (Role.USER, "user", 1_772_356_380_000)
-    assert (second.said_by, second.created_at) == ("Claude", session.created_at)
+    assert (second.said_by, second.created_at) == ("Claude", first.created_at)
     assert session.summary
     assert session.summary.outcome is Outcome.SUCCESS
     assert session.summary.key_decisions == ("Use JWT for auth",)

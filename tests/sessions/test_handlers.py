@@ -1031,6 +1031,7 @@ def test_a_message_that_a_fork_copied_is_found_once(episodes):
 def test_a_session_is_as_late_as_what_was_said_last(episodes):
     for name, began, last in (("a", "2026-01-20", "2026-02-26"), ("b", "2026-02-01", "2026-02-02")):
         said = [{"role": "user", "content": name, "created_at": day} for day in (began, last)]
+        said.append({"role": "assistant", "content": "One without a time follows them."})
         episodes.sessions.save({"session_id": name, "created_at": began, "messages": said})
     listed = episodes.sessions.list_sessions(SessionFilter())
     assert [(each.session_id, each.ended_at[:10]) for each in listed] == [
