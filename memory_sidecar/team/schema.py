@@ -82,10 +82,14 @@ def _require_version(found: int, link: TeamLink) -> None:
 
 
 def _outdated(found: int, link: TeamLink) -> NoIndex:
-    hint = "its owner runs `memory-sidecar team init`"
     if found:
-        return NoIndex(f"{link.shown} is of version {found}, older than this one", hint=hint)
-    return TeamEmpty(f"{link.shown} holds nothing yet", hint=hint)
+        return NoIndex(
+            f"{link.shown} is of version {found}, older than this one",
+            hint="its owner updates memory-sidecar, and runs `memory-sidecar team init`",
+        )
+    return TeamEmpty(
+        f"{link.shown} holds nothing yet", hint="its owner runs `memory-sidecar team init`"
+    )
 
 
 def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:

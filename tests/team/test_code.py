@@ -498,7 +498,9 @@ def test_a_team_of_an_older_version_is_named_by_what_goes_on_without(make_member
     older = f"of version {schema.VERSION - 1}, older than this one"
     late.index()
     assert late.notices.has("what changes in project is not shared: team")
-    assert late.notices.has(f"{older}; its owner runs `memory-sidecar team init`")
+    assert late.notices.has(
+        f"{older}; its owner updates memory-sidecar, and runs `memory-sidecar team init`"
+    )
     assert late.find("charge_card")
     assert late.notices.has(f"{older}: searching this machine")
 

@@ -584,7 +584,10 @@ def test_an_older_database_is_told_with_what_leads_it_forward(address, machine):
         connection.execute("UPDATE memory_sidecar.identity SET value = '1' WHERE key = 'version'")
     two = machine("two", address)
     for asked in (("query", "delay", "--mode", "keyword"), ("store", "x", "--agent", "shared")):
-        assert "; its owner runs `memory-sidecar team init`" in two(*asked).err
+        assert (
+            "; its owner updates memory-sidecar, and runs `memory-sidecar team init`"
+            in two(*asked).err
+        )
 
 
 def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
