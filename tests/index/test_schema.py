@@ -11,7 +11,7 @@ from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.code.store import CodeStore
 
 TABLES = {
-    CodeStore: (9, "d07ae7b6"),
+    CodeStore: (10, "3a570dbf"),
     AgentStore: (7, "51fde68c"),
 }
 """The version of each schema, and the digest of its SQL without comments."""
