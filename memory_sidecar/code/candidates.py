@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
@@ -21,8 +21,9 @@ from memory_sidecar.code.meant import (
     may_stand_behind,
 )
 from memory_sidecar.code.modules import ModuleFinder
+from memory_sidecar.code.packages import PackageFinder
 from memory_sidecar.code.results import Confidence
-from memory_sidecar.code.units import is_hidden, without_stubs
+from memory_sidecar.code.units import are_one, is_hidden, without_stubs
 from memory_sidecar.core.groups import by_key
 
 MAX_CANDIDATES = 300  # among more, only those of the class before the dot are preferred
@@ -50,7 +51,7 @@ class Meaning:
 def sole(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
     """Return the only candidate; `None` if there are others. Overloads and prototypes are one."""
     found = tuple(candidates)
-    return Meaning(found, confidence) if len({d.identity for d in found}) == 1 else None
+    return Meaning(found, confidence) if are_one({d.identity for d in found}) else None
 
 
 def one_or_all(candidates: Sequence[Defined], confidence: Confidence) -> Meaning:
@@ -128,7 +129,7 @@ class CandidateFinder:
         self._graph = graph
         self._families: dict[tuple[str, tuple[str, str]], _Family] = {}
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
-        self._imports: dict[tuple[str, tuple[str, str]], Mapping[int, Sequence[Place]]] = {}
+        self._packages = PackageFinder(graph)
         self.modules = ModuleFinder(graph)
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
@@ -147,8 +148,9 @@ class CandidateFinder:
             at.scoping.dotted_constants or place.how in at.scoping.behind_modules
         )
         unmeant = at.scoping.unmeant.get(place.how, ())
+        doubted = at.scoping.doubted.get(place.how, ())
         behind = "" if is_self(place.receiver, at) else deciding_receiver(place, family.outers)
-        key = (name, at.realm, fields, called, local, is_bare, unmeant, behind)
+        key = (name, at.realm, fields, called, local, is_bare, unmeant, doubted, behind)
         if key not in self._candidates:
             shown = tuple(
                 d
@@ -163,8 +165,11 @@ class CandidateFinder:
                 or fields.search(d.signature)
                 or (called and (d.owner in called or d.at.id in called))
             )
-            is_called = called is not None
-            self._candidates[key] = self._sorted_out(found or (shown if is_called else ()), is_bare)
+            found = found or (shown if called is not None else ())
+            sure = tuple(d for d in found if d.kind not in doubted)
+            self._candidates[key] = (
+                self._sorted_out(sure, is_bare) if sure else NameCandidates(Meaning(found))
+            )
         found_all = self._candidates[key]
         if not found_all.files:
             return self._behind(place.receiver, key)
@@ -218,43 +223,17 @@ class CandidateFinder:
     def _imported(
         self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
     ) -> NameCandidates:
-        """Return those candidates of `key` that the file's imports of `name` do not rule out.
-
-        A folder counts as a package if some file imports `name` from a package of that name.
-        """
-        imports = self._imports_of(name, at)
-        places = [place] if place.how == "import" else imports.get(at.id, ())
-        own = frozenset(each.receiver for each in places)
-        is_global = at.family == "php" and any(
-            not each.receiver and self._graph.code_at(at, each.line).startswith(f"use {name};")
-            for each in places
-        )
-        if not (is_global or any(own)):
+        """Return those candidates of `key` that the file's imports of `name` do not rule out."""
+        packages = self._packages.imported(name, at, place)
+        if not packages:
             return self._candidates[key]
-        narrow = (*key, own, is_global, at.id)
+        narrow = (*key, packages, at.id)
         if narrow not in self._candidates:
-            other = {each.receiver for found in imports.values() for each in found} - own
-            kept = [
-                each
-                for each in self._candidates[key].by_name.definitions
-                if each.at.id == at.id
-                or (_package(each) not in other and not (is_global and _is_in_namespace(each)))
-            ]
-            if own <= set(map(_package, kept)):
-                kept = [each for each in kept if each.at.id == at.id or _package(each) in own]
-            self._candidates[narrow] = self._sorted_out(tuple(kept))
+            may_be = partial(self._packages.may_be_of, packages)
+            found = self._candidates[key].by_name.definitions
+            kept = tuple(d for d in found if d.at.id == at.id or may_be(d))
+            self._candidates[narrow] = self._sorted_out(kept)
         return self._candidates[narrow]
-
-    def _imports_of(self, name: str, at: NamedFile) -> Mapping[int, Sequence[Place]]:
-        """Return where files of the realm of `at` import `name`, by file."""
-        key = name, at.realm
-        if key not in self._imports:
-            self._imports[key] = {
-                used.at.id: [place for place in used.places if place.how == "import"]
-                for used in self._graph.uses(name)
-                if used.at.realm == at.realm
-            }
-        return self._imports[key]
 
     def _behind(self, receiver: str, key: tuple[object, ...]) -> NameCandidates:
         """Return the members of class `receiver` among the too many candidates of `key`, or all."""
@@ -310,16 +289,6 @@ def _owners(defined: Defined) -> Iterator[str]:
     yield defined.owner
     if defined.kind == "constant" and defined.at.scoping.loose_constants:
         yield defined.scope.rpartition(".")[0].rpartition(".")[2]
-
-
-def _package(defined: Defined) -> str | None:
-    """Return the name of its folder, mostly the last part of its package; `None` for a member."""
-    return None if defined.scope else defined.at.package
-
-
-def _is_in_namespace(defined: Defined) -> bool:
-    """Whether a PHP class is in a namespace, judged by a capital first letter of its folder."""
-    return (_package(defined) or "")[:1].isupper()
 
 
 def is_self(receiver: str, at: NamedFile) -> bool:

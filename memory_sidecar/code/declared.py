@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from memory_sidecar.code.candidates import Meaning, NameCandidates, one_or_all
+from memory_sidecar.code.candidates import Meaning, NameCandidates, sole
 from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
@@ -39,7 +39,10 @@ def member_of_variable(
     extensions = [d for d in candidates.extensions if _extends(d.signature, takes)]
     if extensions:
         return Meaning((*found, *extensions), "likely")
-    return one_or_all(found, "exact") if found else None
+    here = (d for d in found if d.at.id == at.id)
+    beside = (d for d in found if d.at.folder == at.folder)
+    sure = sole(found, "exact") or sole(here, "exact") or sole(beside, "likely")
+    return sure or (Meaning(found) if found else None)
 
 
 def is_known(graph: Graph, at: NamedFile, member: Defined) -> bool:
@@ -84,6 +87,20 @@ def members_by_variable_name(
     longest = max(called, key=len, default="")
     of = [owner for owner in known if longest and owner.endswith(longest)]
     return [d for owner in of for d in members[owner]]
+
+
+def of_required_table(
+    graph: Graph, at: NamedFile, variable: str, candidates: Sequence[Defined]
+) -> Sequence[Defined]:
+    """Return those of `candidates` in the Lua table of the file that `variable` is named after.
+
+    `local Loader = require("core.loader")` calls it Loader, and that file mostly calls it M.
+    """
+    names = {variable, variable.lower()}
+    if not (at.scoping.imports_tables and graph.imports(at, names)):
+        return ()
+    there = (d for d in candidates if not names.isdisjoint(d.at.modules))
+    return [d for d in there if d.scope and "." not in d.scope]
 
 
 def _ends_with_class(variable: str, class_name: str) -> bool:

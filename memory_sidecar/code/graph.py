@@ -101,14 +101,14 @@ class Defined(DefinitionRow):
 
     @property
     def identity(self) -> tuple[object, str]:
-        """Equal for definitions that are one to their language, in one file or several.
+        """Where it is, `None` for anywhere, and its path: `units.are_one` compares these.
 
-        In C, these are a definition and its prototypes; in C#, the parts of a class, their members,
-        and classes of one name in a folder, which differ in type parameters.
+        In C, only fields and methods in class bodies are of their file; in C#, types of a folder.
         """
         at: object = self.at.id
         if self.at.family == "c":
-            at = True
+            is_inside = self.kind in ("field", "method") and f"::{self.name}" not in self.signature
+            at = at if is_inside else None
         elif self.at.family == "csharp":
             at = not self.is_type or "partial " in self.signature or self.at.folder
         return at, self.path

@@ -41,11 +41,13 @@ class ModuleFinder:
         `({ Cart } = require("./cart"))`.
         """
         is_required = _letters(defined.name) in map(_letters, defined.at.modules)
-        return (
-            defined.at.id == at.id
-            or not self._is_module(defined.at)
-            or (is_required and self.graph.imports(at, defined.at.modules))
+        return self.is_global_for(at, defined) or (
+            is_required and self.graph.imports(at, defined.at.modules)
         )
+
+    def is_global_for(self, at: NamedFile, defined: Defined) -> bool:
+        """Whether a file has a top of its own or of a script, so that no import needs to tell."""
+        return defined.at.id == at.id or not self._is_module(defined.at)
 
     def _is_module(self, at: NamedFile) -> bool:
         """Whether a file exports or imports anything."""

@@ -30,6 +30,7 @@ from memory_sidecar.code.declared import (
     known_members,
     member_of_variable,
     members_by_variable_name,
+    of_required_table,
 )
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.dotted import DottedFinder
@@ -49,7 +50,8 @@ class Resolver:
         self.graph = graph
         self._finder = CandidateFinder(graph)
         self.lineages = Lineages(graph)
-        self.renames = RenameFinder(self._finder.modules)
+        self.modules = self._finder.modules
+        self.renames = RenameFinder(self.modules)
         self.dotted = DottedFinder(graph)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
@@ -81,6 +83,7 @@ class _Resolving:
         self._graph = resolver.graph
         self._lineages = resolver.lineages
         self._dotted = resolver.dotted
+        self._modules = resolver.modules
         self._name = name
         self._at = at
         self._scoping = at.scoping
@@ -111,7 +114,7 @@ class _Resolving:
             return self._resolve_self()
         if found := member_of_variable(self._lineages, self._at, self._place, self._found):
             return found
-        table = self._in_required_table(receiver) if self._scoping.imports_tables else ()
+        table = of_required_table(self._graph, self._at, receiver, self._candidates)
         sure = sole(self._followed, "exact")
         return sure or sole(table, "likely") or self._resolve_member(receiver)
 
@@ -320,7 +323,15 @@ class _Resolving:
         # Or to a type that stands behind a namespace of C++: a macro may open that.
         is_typed = self._scoping.includes_files and self._place.how != "attribute"
         typed = self._tops if is_typed and all(d.is_type for d in self._tops) else ()
-        found = sole(named, "exact") or sole(here, "exact") or sole(typed, "likely")
+        has = partial(self._modules.is_global_for, self._at)
+        is_seen = not self._scoping.untyped_objects or all(  # no object of another module
+            d in self._members or has(d) for d in named
+        )
+        found = (
+            sole(named, "exact" if is_seen else "likely")
+            or sole(here, "exact")
+            or sole(typed, "likely")
+        )
         if found or not (named and self._scoping.namespaces):
             return found
         seen = of_seen_class(self._graph, self._at, self._around, named)
@@ -330,17 +341,6 @@ class _Resolving:
         """Whether this file has it, too: another JavaScript file's `console.log = …` is its own."""
         is_own = defined.at.id == self._at.id or not self._scoping.untyped_objects
         return is_own or bool(self._graph.kind_around(defined))
-
-    def _in_required_table(self, variable: str) -> list[Defined]:
-        """Return the members of the Lua table of the file that `variable` is named after.
-
-        `local Loader = require("core.loader")` calls it Loader, and that file mostly calls it M.
-        """
-        names = {variable, variable.lower()}
-        if not self._graph.imports(self._at, names):
-            return []
-        there = [d for d in self._candidates if not names.isdisjoint(d.at.modules)]
-        return [d for d in there if d.scope and "." not in d.scope]
 
     def _resolve_member_of_import(self, receiver: str) -> Meaning:
         if self._graph.is_foreign(self._at, receiver):

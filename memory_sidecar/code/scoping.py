@@ -58,6 +58,7 @@ class Scoping:
     untyped_objects: bool = False  # an object may have any function, under any name
     behind_modules: Collection[str] = ()  # uses that name what an inner module has behind it only
     unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # by use: kinds not meant
+    doubted: Mapping[str, Collection[str]] = field(default_factory=dict)  # only if nothing else is
 
     def is_of_file(self, name: str, line: str) -> bool:
         """Whether what a line imports as `name` is a file, and not what the file defines."""
@@ -68,7 +69,8 @@ class Scoping:
 _DEFAULT = Scoping()
 _NAME = re.compile(r"[\w$]+")
 _ANY_IMPORT = re.compile("(?P<names>)")
-_NO_FUNCTIONS = {"type": ("function", "method")}
+_FUNCTIONS = ("function", "method")
+_NO_FUNCTIONS = {"type": _FUNCTIONS}
 _C = Scoping(
     family="c",
     selves={"this"},
@@ -81,6 +83,7 @@ _C = Scoping(
     loose_constants=True,
     types_variables=True,
     includes_files=True,
+    doubted=_NO_FUNCTIONS,  # `value(one);` may be read as a declaration
 )
 _JAVASCRIPT = Scoping(
     family="javascript",
@@ -168,6 +171,7 @@ _SCOPINGS = {
         whole_classes=True,
         imports_packages=True,
         unmeant=_NO_FUNCTIONS,
+        doubted={"attribute": _FUNCTIONS},  # `$cart->total` is a property, unless `__get` calls
     ),
     "python": Scoping(
         built_in={"bytes", "dict", "float", "int", "object", "str"},

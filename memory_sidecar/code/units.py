@@ -6,12 +6,23 @@ Also what only its own file sees.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from memory_sidecar.code.graph import Defined, Graph
 
 # Not of the constructor of a class of Kotlin: `class Cart private constructor(…)`.
 _PRIVATE = re.compile(r"(?:(?!protected |class )\w+ )*?private (?!protected )")
+
+
+def are_one(identities: Set[tuple[object, str]]) -> bool:
+    """Whether definitions with these identities are one to their language, be it in several files.
+
+    In C, these are a definition and its prototypes, and a method in the body of its class or not.
+    """
+    if len(identities) < 2:
+        return bool(identities)
+    is_one_path = len({path for _, path in identities}) == 1
+    return is_one_path and len({at for at, _ in identities} - {None}) < 2
 
 
 def is_hidden(graph: Graph, defined: Defined) -> bool:
@@ -42,7 +53,9 @@ def with_declarations(graph: Graph, targets: Iterable[Defined]) -> Iterator[Defi
         if each.at.family != "c" or each.kind == "macro":
             continue
         for other in graph.defined(each.name):
-            is_same = (other.identity, other.at.file.source) == (each.identity, each.at.file.source)
+            is_same = other.at.file.source == each.at.file.source and are_one(
+                {each.identity, other.identity}
+            )
             if is_same and other.kind != "macro" and _is_shared(each, other):
                 yield other
 

@@ -62,3 +62,22 @@ FILES = {
 def test_a_name_of_c_is_told_apart(tmp_path, name, uses):
     write_tree(tmp_path, FILES)
     assert sorted(set(told_in(tmp_path)("refs", name))) == uses
+
+
+def test_classes_of_one_name_in_two_files_share_no_members(tmp_path):
+    """Two programs have a struct of one name, and templates have specialisations."""
+    box = "template <> struct Box<{0}> {{\n  int open() {{ return inner_; }}\n  int inner_;\n}};\n"
+    run = '#include "config.h"\nint run(Config *one) { return one->port; }\n'
+    write_tree(
+        tmp_path,
+        {
+            **{f"{each}.h": box.format(each) for each in ("int", "char")},
+            **{f"{each}/config.h": "struct Config {\n  int port;\n};\n" for each in ("cli", "web")},
+            "cli/main.cpp": run,
+            "run.cpp": run,
+        },
+    )
+    ask = told_in(tmp_path)
+    assert ask("refs", "int.h:3") == ["int.h:2 exact"]
+    assert ask("refs", "cli/config.h:2") == ["cli/main.cpp:2 likely", "run.cpp:2 by name"]
+    assert ask("refs", "web/config.h:2") == ["run.cpp:2 by name"]

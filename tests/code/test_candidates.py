@@ -23,6 +23,9 @@ FILES = {
     "php/Page/Fail.php": (
         "<?php\nnamespace Shop\\Page;\nuse Exception;\nfunction fail() { throw new Exception; }\n"
     ),
+    "src/Reader.php": "<?php\nnamespace Shop;\ninterface Reader {}\n",
+    "php/Page/Read.php": "<?php\nuse Kit\\Reader;\nfunction read(Reader $of) {}\n",
+    "php/Page/Own.php": "<?php\nuse Shop\\Reader;\nfunction own(Reader $of) {}\n",
     "kt/disk/Files.kt": "package disk\n\nfun shut() {}\n\nfun Text(code: Int): Text = make()\n",
     "kt/net/Sockets.kt": "package net\n\nfun shut() {}\n",
     "kt/Use.kt": "import disk.shut\nimport net.shut as stop\n\nfun close() { shut() }\n",
@@ -58,6 +61,7 @@ def refs(tmp_path_factory: pytest.TempPathFactory):
             ],
         ),
         ("php/Fail/Exception.php:3", []),
+        ("src/Reader.php:3", ["php/Page/Own.php:2 exact", "php/Page/Own.php:3 exact"]),
         ("kt/net/Sockets.kt:3", ["kt/Use.kt:2 likely", "kt/Use.kt:4 by name"]),
         (
             "kt/disk/Files.kt:3",

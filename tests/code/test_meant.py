@@ -39,3 +39,27 @@ FILES = {
 def test_in_c_sharp_no_type_and_no_constant_stands_behind_a_variable(tmp_path, name, uses):
     write_tree(tmp_path, FILES)
     assert told_in(tmp_path)("refs", name) == uses
+
+
+def test_a_property_of_php_is_no_method_unless_nothing_else_has_its_name(tmp_path):
+    cart = (
+        "<?php\nclass Cart {\n    private bool $paid;\n"
+        "    function paid() { $this->paid = true; return $this->paid(); }\n"
+        "    function owner() { return $this->owner; }\n}\n"
+    )
+    write_tree(tmp_path, {"Cart.php": cart})
+    ask = told_in(tmp_path)
+    assert ask("refs", "Cart.php:3") == ["Cart.php:4 exact"]
+    assert ask("callers", "Cart.php:4") == ["Cart.php:4 exact"]
+    assert ask("refs", "Cart.php:5") == ["Cart.php:5 by name"]
+
+
+def test_a_type_of_cpp_is_no_method_of_its_name(tmp_path):
+    date = (
+        "class month {};\nclass date {\n  date(const month& m);\n  int month() const;\n"
+        "  int all() { return month(); }\n};\n"
+    )
+    write_tree(tmp_path, {"date.cpp": date})
+    ask = told_in(tmp_path)
+    assert ask("refs", "date.cpp:1") == ["date.cpp:3 exact"]
+    assert ask("refs", "date.cpp:4") == ["date.cpp:5 exact"]

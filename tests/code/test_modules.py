@@ -245,3 +245,22 @@ def told_of_commonjs(tmp_path_factory: pytest.TempPathFactory):
     root = tmp_path_factory.mktemp("commonjs")
     write_tree(root, COMMONJS)
     return told_in(root)
+
+
+def test_an_object_of_a_module_is_surely_meant_only_where_that_is_imported(tmp_path):
+    app = "var app = module.exports = {}\nrequire('./log')\napp.run = function run() {}\n"
+    use = "app.run()\n"
+    write_tree(
+        tmp_path,
+        {
+            "lib/app.js": app,
+            "lib/log.js": "",
+            "test.js": f"const app = require('kit')()\n\n{use}",
+            "own.js": f"const app = require('./lib/app')\n\n{use}",
+            "script/app.js": "var bar = {}\nbar.ring = function ring() {}\n",
+            "script/use.js": "bar.ring()\n",
+        },
+    )
+    ask = told_in(tmp_path)
+    assert ask("callers", "app.run") == ["own.js:3 exact", "test.js:3 likely"]
+    assert ask("callers", "bar.ring") == ["script/use.js:1 exact"]

@@ -1,0 +1,57 @@
+"""Tells from which packages a file of Java, Kotlin or PHP imports a name, by their last parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from memory_sidecar.code.document import Place
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.core.sqlite import column
+
+_DECLARED = re.compile(
+    r"(?:^|<\?php|;)[ \t]*(?:package|namespace)[ \t]+(?:[\w`]+[.\\])*`?(\w+)`?[ \t]*(?:[;{]|$)",
+    re.MULTILINE,
+)
+
+
+class PackageFinder:
+    """Finds packages, and caches them for one answer."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._imports: dict[tuple[int, str], frozenset[str]] = {}
+        self._packages: dict[int, str | None] = {}
+
+    def imported(self, name: str, at: NamedFile, place: Place) -> frozenset[str]:
+        """Return the packages from which a file imports `name`; "" is the global one of PHP."""
+        if place.how == "import":
+            return self._named(name, at, [place])
+        if not self._graph.imports(at, [name]):
+            return frozenset()
+        key = at.id, name
+        if key not in self._imports:
+            self._imports[key] = self._named(name, at, self._graph.imports_in(at, name))
+        return self._imports[key]
+
+    def _named(self, name: str, at: NamedFile, places: Sequence[Place]) -> frozenset[str]:
+        line = partial(self._graph.code_at, at)  # and not of `use Shop\{Cart, Rate};`
+        known = (p for p in places if p.receiver or line(p.line).startswith(f"use {name};"))
+        return frozenset(each.receiver for each in known)
+
+    def may_be_of(self, packages: frozenset[str], defined: Defined) -> bool:
+        """Whether a definition may be imported from one of `packages`. Any member may."""
+        package = "" if defined.scope else self._package(defined.at)
+        return bool(defined.scope) or package is None or package in packages
+
+    def _package(self, at: NamedFile) -> str | None:
+        """Return the package that a file declares; "" if none, `None` if its text is not there."""
+        if at.id not in self._packages:
+            asked = "SELECT code FROM code_chunks WHERE (source, filename) = (?, ?)"
+            asked += " ORDER BY start_line"
+            codes = column(self._graph.connection, asked, (at.file.source, at.file.path))
+            found: Any = next(filter(None, map(_DECLARED.search, codes)), None)
+            self._packages[at.id] = found[1] if found else "" if codes else None
+        return self._packages[at.id]
