@@ -7,7 +7,8 @@
     the path of a file             `query_names`       `exact_path`
     a name that is defined         `query_names`       `exact_symbol`
     a name that nothing defines    `unknown_names`     `exact_symbol`, of what it stands for
-      that is the whole question   `unknown_names`     `exact_text`, where chunks hold it
+      that is the whole question,  `unknown_names`     `exact_text`, where chunks hold it
+      or in a command, a table …
                                    `_files_called`     `exact_path`, else
     a message                      `messages`          `exact_text`; names in it lead nowhere
     a request for a guide          `ENTRY_PAGES`       nothing: they are candidates only
@@ -107,10 +108,11 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     """Return the chunks of `rows` that `question` names; `keywords` are those of its subject."""
     asked = names_in(question.text).without(question.projects)
     names, literal_ids = resolve_undefined(asked, question, rows)
-    if question.message and not names.is_single_word:
-        literal_ids = chunks_with_message(question, keywords, rows)
-    # A message may name what it is about: that should not lead then.
     is_about_name = not (question.message and literal_ids)
+    if question.message and not names.is_single_word:
+        said = chunks_with_message(question, keywords, rows)
+        # A message may name what it is about: that should not lead then.
+        is_about_name, literal_ids = not said, said or literal_ids
     if called := _files_called(names, question, rows):
         names, literal_ids = replace(names, paths=tuple(called)), []
     ids = rows.named_chunks(names)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -31,7 +32,7 @@ from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.project_name import names_project
-from memory_sidecar.index.words import MARKS
+from memory_sidecar.index.words import MARKS, plain_words
 
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
 MAX_PLACES = 10  # of a qualified name; the chunk of each is looked up
@@ -41,6 +42,7 @@ MAX_SPELLED = 4  # words of a name that is written apart
 _NAME = re.compile(
     rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
 )
+_FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+\w")
 _AROUND_NAME = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # around a query that is a name
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z0-9]*")
@@ -144,6 +146,7 @@ def names_in(text: str) -> QueryNames:
         query = _AROUND_NAME.sub("", query) or query
     whole = (query, _TYPE_ARGUMENTS.sub("", query))
     symbols, tokens = [], [query.removesuffix("()") or query] if is_single_word else []
+    tokens += _FLAG.findall(query)
     for match in _NAME.finditer(query):
         word = match.group()
         if is_single_word and word == query and word[-1] in "?!":
@@ -283,17 +286,36 @@ class DefinedNames:
         return _unless_many(self._with_first_letter(name, "lower(name) = lower(?3)", name))
 
     def one_typo_from(self, name: str) -> list[str]:
-        """Return the names one typo away with the same first letter in any case; none if many."""
-        near = self._with_first_letter(name, "abs(length(name) - ?3) <= 1", len(name))
+        """Return the names one typo away, else so in another style; none if many.
+
+        They have the same first letter, in any case.
+        """
+        plain, parts = _normalized(name), len(plain_words(name))
+        is_as_long = "abs(length(replace(replace(name, '_', ''), '-', '')) - ?3) <= 1"
+        near = self._with_first_letter(name, is_as_long, len(plain))
         return _unless_many(
             [other for other in near if is_one_typo_apart(name, other)]
             or [other for other in near if is_one_typo_apart(name.lower(), other.lower())]
+            or [
+                other
+                for other in near
+                if len(plain_words(other)) == parts and is_one_typo_apart(plain, _normalized(other))
+            ]
         )
 
-    def ending_in(self, name: str) -> list[str]:
-        """Return the names whose last parts are `name`, as `cart_add` has `add`; none if many."""
-        ends = "(substr(name, -length(?1)) = ?1 OR substr(name, -length(?2)) = ?2)"
-        return _unless_many(self._where(ends, f"_{name}", name[0].upper() + name[1:]))
+    def with_parts(self, name: str) -> list[str]:
+        """Return the names that have all parts of `name`, in any order, and the fewest others.
+
+        `easy_perform` and `performCurl` stand for `curl_easy_perform`. None if there are many, of a
+        name of one part if many have it.
+        """
+        parts = Counter(plain_words(name))
+        holds = " AND ".join(["instr(lower(name), ?)"] * len(parts)) or "FALSE"
+        named = [(plain_words(other), other) for other in self._where(holds, *parts)]
+        found = [(len(words), other) for words, other in named if parts <= Counter(words)]
+        fewest = min(found, default=(0, ""))[0]
+        is_plain = parts.total() == 1
+        return _unless_many([other for count, other in found if is_plain or count == fewest])
 
     def _with_first_letter(self, name: str, condition: str, *values: str | int) -> list[str]:
         """Return the names that begin with the first letter of `name` in any case.

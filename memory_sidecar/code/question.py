@@ -57,9 +57,11 @@ _IS_IMPORT = re.compile(
     r"|import\b[^'\"]*\bfrom ['\"]|from [\w.]+ import |# *include ['\"<]"
     r"|require(?:_relative)?[ (]['\"]|autoload :)[^\n]*\Z"
 )
-# "default resolve timeout" asks for a value, though comments on other values hold these words.
+# "default resolve timeout" asks for a value, though comments on other values hold these words. Nor
+# is a table of Markdown a message.
 _IS_NO_MESSAGE = re.compile(
-    rf"{QUESTION_WORD.pattern}|\A(?-i:default) [\w -]*\Z", QUESTION_WORD.flags
+    rf"{QUESTION_WORD.pattern}|\A(?-i:default) [\w -]*\Z|[^\n]*\|[^\n]*\n[ :|-]+\n",
+    QUESTION_WORD.flags,
 )
 
 

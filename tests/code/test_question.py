@@ -262,6 +262,10 @@ def test_words_that_begin_like_an_import_may_be_a_message(words):
     assert Question.of(words).message
 
 
+def test_a_table_is_no_message():
+    assert not Question.of("| Name | Default |\n|---|:--|\n| `TILL_MODE` | open |").message
+
+
 def test_words_about_a_default_are_no_message_that_a_comment_may_hold():
     assert not Question.of("default resolve timeout").message
     for message in ("Default till not found", "default till: no such file"):

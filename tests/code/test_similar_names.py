@@ -8,7 +8,7 @@ from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.named import MAX_DEFINING
 from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
-from memory_sidecar.code.unknown_names import MAX_ENDINGS, MAX_PHRASE_CHUNKS
+from memory_sidecar.code.unknown_names import MAX_PHRASE_CHUNKS, MAX_READING_ALL
 from memory_sidecar.core.results import Silent
 
 
@@ -27,6 +27,9 @@ def test_two_slips_are_another_name(other):
 def search(make_codebase, project):
     (project / "odd.py").write_text("def drain_retry_queue(queue):\n    queue.clear()\n")
     (project / "build.yml").write_text("jobs:\n  fail-fast: false\n  retry_limit: 5\n")
+    (project / "main.py").write_text("x = os.environ['LONGEST_WAIT'], '--max-wait', 'tries'\n")
+    (project / "docs.md").write_text("Set LONGEST_WAIT or --max-wait.\n" * 3)
+    (project / "odd_test.rb").write_text("test 'no wait for the old queue' do\nend\n")
     made = make_codebase()
 
     def search(text, *also_indexed, **filters):
@@ -45,8 +48,21 @@ def search(make_codebase, project):
         ("drain_ret", "odd.py", "exact_symbol"),
         ("retry_queue", "odd.py", "exact_symbol"),
         ("who calls retry_queue and why", "odd.py", "exact_symbol"),
+        ("queue_drain_retry", "odd.py", "exact_symbol"),
+        ("drain_queue", "odd.py", "exact_symbol"),
+        ("DRAIN-RERTY-QUEUE", "odd.py", "exact_symbol"),
         ("fail-fast", "build.yml", "exact_text"),
         ("retry_limit", "build.yml", "exact_text"),
+        ("docker run -e LONGEST_WAIT=5 shop", "main.py", "exact_text"),
+        ("shop sell --max-wait=5", "main.py", "exact_text"),
+        ("--tries", "main.py", "exact_text"),
+        (
+            "| Name | Default |\n|---|---|\n| `LONGEST_WAIT` | 5 |\n| `RETRIES_SHOWN` | 1 |\n",
+            "main.py",
+            "exact_text",
+        ),
+        ("Failure:\nOddTest#test_no_wait_for_the_old_queue:", "odd_test.rb", "exact_text"),
+        ("--- FAIL: TestOdd/no_wait_for_the_old_queue (0.00s)", "odd_test.rb", "exact_text"),
     ],
 )
 def test_what_is_meant_comes_first(search, text, file, reason):
@@ -55,8 +71,14 @@ def test_what_is_meant_comes_first(search, text, file, reason):
     assert best.explain.boosts[reason] == 1
 
 
-def test_of_many_unknown_names_the_first_alone_stand_for_those_that_end_in_them(search):
-    foreign = [f"gone_with_{number}" for number in range(MAX_ENDINGS)]
+def test_what_a_sentence_has_beside_a_defined_name_does_not_lead(search):
+    hits = search("why does drain_retry_queue not read LONGEST_WAIT")
+    assert (hits[0].filename, hits[0].explain.boosts.get("exact_symbol")) == ("odd.py", 1)
+    assert all("exact_text" not in hit.explain.boosts for hit in hits)
+
+
+def test_of_many_unknown_names_the_first_alone_stand_for_those_with_their_parts(search):
+    foreign = [f"gone_with_{number}" for number in range(MAX_READING_ALL)]
     for names, is_found in ((foreign[1:], True), (foreign, False)):
         (best, *_) = search(" ".join(["why do", *names, "and retry_queue fail"]))
         assert ("exact_symbol" in best.explain.boosts) == is_found
