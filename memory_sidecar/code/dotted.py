@@ -14,9 +14,9 @@ from memory_sidecar.code.candidates import Meaning, one_or_all
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile
+from memory_sidecar.core.groups import by_key
 
 _END = re.compile(r"(?:/__init__)?\.pyi?\Z")
-_FILES = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
 
 ModulePath: TypeAlias = tuple[str, bool]
 """The path of a module with slashes, and whether that is from the root of the source."""
@@ -27,7 +27,7 @@ class DottedFinder:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._files: dict[tuple[str, ModulePath], list[NamedFile]] = {}
+        self._files: dict[str, dict[str, list[NamedFile]]] = {}  # by source, then last part
         self._roots: dict[str, str] = {}
 
     def meaning(
@@ -80,34 +80,33 @@ class DottedFinder:
         return []
 
     def _defined_at(self, paths: set[ModulePath], found: Sequence[Defined]) -> list[Defined]:
-        return [d for d in found if self._is_at(_END.sub("", d.at.file.path), d.at, paths)]
+        return [d for d in found if self._is_at(_stem(d.at), d.at, paths)]
 
     def _files_at(self, source: str, path: ModulePath) -> list[NamedFile]:
-        key = source, path
-        if key not in self._files:
-            names = [path[0] + end for end in _FILES]
-            condition = "filename IN (?, ?, ?, ?)"
-            if not path[1]:
-                names = [f"/{each}" for each in names]
-                condition = " OR ".join(
-                    f"substr(?2 || '/' || filename, -{len(each)}) = ?{n}"
-                    for n, each in enumerate(names, 3)
-                )
-            asked = "SELECT id, filename, language FROM code_files WHERE source = ?1 AND"
-            root = [] if path[1] else [self._root(source)]
-            rows: Any = self._graph.connection.execute(
-                f"{asked} ({condition})", (source, *root, *names)
-            )
-            self._files[key] = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
-        return self._files[key]
+        if source not in self._files:  # all at once: to look for each path takes as long
+            asked = "SELECT id, filename, language FROM code_files WHERE source = ?"
+            asked += " AND language = 'python'"
+            rows: Any = self._graph.connection.execute(asked, (source,))
+            files = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
+            self._files[source] = by_key((_last(self._whole(source, _stem(f))), f) for f in files)
+        named = self._files[source].get(_last(self._whole(source, path[0])), ())
+        return [each for each in named if self._is_at(_stem(each), each, {path})]
 
     def _is_of_source(self, source: str, path: ModulePath) -> bool:
         first = path[0].partition("/")[0]
         return first != ".." if path[1] else self._graph.has_module(source, first)
 
     def _is_at(self, path: str, at: NamedFile, paths: set[ModulePath]) -> bool:
-        whole = f"{self._root(at.file.source)}/{path}"
-        return any(path == one if is_own else whole.endswith(f"/{one}") for one, is_own in paths)
+        source = at.file.source
+        whole = self._whole(source, path)
+        return any(
+            whole == self._whole(source, one) if is_own else whole.endswith(f"/{one}")
+            for one, is_own in paths
+        )
+
+    def _whole(self, source: str, path: str) -> str:
+        """Return a path with that of the root, which may be a package itself: `__init__` or `.`."""
+        return f"{self._root(source)}/{path}".removesuffix("/__init__").removesuffix("/.")
 
     def _root(self, source: str) -> str:
         if source not in self._roots:
@@ -129,6 +128,15 @@ def _path_of(at: NamedFile, module: str) -> ModulePath:
     if not dots:
         return rest, False
     return normpath(join(at.folder, "../" * (dots - 1), rest)), True  # `..` above the source
+
+
+def _stem(at: NamedFile) -> str:
+    """Return the path of a file as a module."""
+    return _END.sub("", at.file.path)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _above(at: NamedFile) -> list[str]:

@@ -37,6 +37,7 @@ from memory_sidecar.index.words import MARKS, plain_words
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
 MAX_PLACES = 10  # of a qualified name; the chunk of each is looked up
 MAX_NAMES = 32  # of each kind in a query
+MAX_PARTS_ASKED = 8  # of an unknown name: SQLite takes no condition on 1,000
 MAX_SPELLED = 4  # words of a name that is written apart
 
 _NAME = re.compile(
@@ -310,8 +311,9 @@ class DefinedNames:
         name of one part if many have it.
         """
         parts = Counter(plain_words(name))
-        holds = " AND ".join(["instr(lower(name), ?)"] * len(parts)) or "FALSE"
-        named = [(plain_words(other), other) for other in self._where(holds, *parts)]
+        rare = sorted(parts, key=len)[-MAX_PARTS_ASKED:]
+        holds = " AND ".join(["instr(lower(name), ?)"] * len(rare)) or "FALSE"
+        named = [(plain_words(other), other) for other in self._where(holds, *rare)]
         found = [(len(words), other) for words, other in named if parts <= Counter(words)]
         fewest = min(found, default=(0, ""))[0]
         is_plain = parts.total() == 1
@@ -332,8 +334,8 @@ class DefinedNames:
     def _where(self, condition: str, *values: str | int) -> list[str]:
         """Return the names of definitions that satisfy the SQL `condition` on `values`."""
         if self._sources:
-            files = "SELECT id FROM code_files WHERE source IN (SELECT value FROM json_each(?))"
-            condition += f" AND file IN ({files})"
+            is_file = "id = file AND source IN (SELECT value FROM json_each(?))"
+            condition += f" AND EXISTS (SELECT 1 FROM code_files WHERE {is_file})"
             values = (*values, json.dumps(sorted(self._sources)))
         names = f"SELECT DISTINCT name FROM code_definitions WHERE {condition}"
         return column(self._connection, names, values)

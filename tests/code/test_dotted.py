@@ -57,3 +57,20 @@ def told(tmp_path_factory: pytest.TempPathFactory):
 )
 def test_an_import_is_of_the_module_at_its_whole_path(told, definition, uses):
     assert told("refs", definition) == uses
+
+
+def test_the_folder_of_a_source_may_be_a_package(tmp_path):
+    root = tmp_path / "shop"
+    write_tree(
+        root,
+        {
+            "__init__.py": "from .cart import add\n\n\ndef start(): ...\n",
+            "cart.py": "def add(): ...\n",
+            "till.py": "def add(): ...\n",
+            "near.py": "from . import add, start\n",
+            "far.py": "from shop import add, start\n",
+        },
+    )
+    ask = told_in(root)
+    assert ask("refs", "__init__.py:4") == ["far.py:1 exact", "near.py:1 exact"]
+    assert ask("refs", "cart.py:1") == [f"{at}.py:1 exact" for at in ("__init__", "far", "near")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
@@ -82,6 +84,13 @@ def test_of_many_unknown_names_the_first_alone_stand_for_those_with_their_parts(
     for names, is_found in ((foreign[1:], True), (foreign, False)):
         (best, *_) = search(" ".join(["why do", *names, "and retry_queue fail"]))
         assert ("exact_symbol" in best.explain.boosts) == is_found
+
+
+def test_a_token_of_a_thousand_parts_is_like_no_name(search):
+    letters = "abcdefghijklm"
+    parts = ["".join(each) for size in (2, 3) for each in product(letters, repeat=size)]
+    token = "x" + "".join(map(str.capitalize, parts[:1200]))
+    assert all("exact_symbol" not in hit.explain.boosts for hit in search(token))
 
 
 @pytest.mark.parametrize(
