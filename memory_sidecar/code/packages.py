@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.core.sqlite import column
 
 _DECLARED = re.compile(
-    r"(?:^|<\?php|;)[ \t]*(?:package|namespace)[ \t]+(?:[\w`]+[.\\])*`?(\w+)`?[ \t]*(?:[;{]|$)",
+    r"(?:^|<\?php|[;}])[ \t]*(?:package|namespace)"
+    r"(?:[ \t]+(?:[\w`]+[.\\])*`?(\w+)`?)?[ \t]*(?:[;{/]|$)",
     re.MULTILINE,
 )
 
@@ -23,7 +23,7 @@ class PackageFinder:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._imports: dict[tuple[int, str], frozenset[str]] = {}
-        self._packages: dict[int, str | None] = {}
+        self._packages: dict[int, frozenset[str]] = {}
 
     def imported(self, name: str, at: NamedFile, place: Place) -> frozenset[str]:
         """Return the packages from which a file imports `name`; "" is the global one of PHP."""
@@ -43,15 +43,17 @@ class PackageFinder:
 
     def may_be_of(self, packages: frozenset[str], defined: Defined) -> bool:
         """Whether a definition may be imported from one of `packages`. Any member may."""
-        package = "" if defined.scope else self._package(defined.at)
-        return bool(defined.scope) or package is None or package in packages
+        own = frozenset() if defined.scope else self._declared(defined.at)
+        return not (own and own.isdisjoint(packages))
 
-    def _package(self, at: NamedFile) -> str | None:
-        """Return the package that a file declares; "" if none, `None` if its text is not there."""
+    def _declared(self, at: NamedFile) -> frozenset[str]:
+        """Return the packages that a file declares; "" if none, nothing if its text is not there.
+
+        In PHP, a file may have several.
+        """
         if at.id not in self._packages:
             asked = "SELECT code FROM code_chunks WHERE (source, filename) = (?, ?)"
-            asked += " ORDER BY start_line"
             codes = column(self._graph.connection, asked, (at.file.source, at.file.path))
-            found: Any = next(filter(None, map(_DECLARED.search, codes)), None)
-            self._packages[at.id] = found[1] if found else "" if codes else None
+            found = {name for code in codes for name in _DECLARED.findall(code)}
+            self._packages[at.id] = frozenset(found or {""} if codes else ())
         return self._packages[at.id]

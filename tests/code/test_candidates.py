@@ -122,3 +122,25 @@ def test_what_a_name_means_is_told_in_steps_that_grow_with_its_uses(run, tmp_pat
     (callee,) = run("callees", "Make", "--json", cwd=tmp_path).json
     assert callee["name"] == "halt"
     assert read["q/many.go"] == 1
+
+
+def test_a_package_is_found_however_its_file_declares_it(tmp_path):
+    write_tree(
+        tmp_path,
+        {
+            "Two.php": "<?php\nnamespace A {\nclass X {}\n}\nnamespace B {\nclass Y {}\n}\n",
+            "All.php": "<?php\nnamespace A { class V {} }\nnamespace { class Z {} }\n",
+            "use.php": "<?php\nuse B\\Y;\nuse Z;\n",
+            "Note.kt": "package disk // of files\n\nfun shut() {}\n",
+            "Mark.kt": "\ufeffpackage disk\r\n\r\nfun lock() {}\r\n",
+            "use.kt": "import disk.shut\nimport disk.lock\n",
+        },
+    )
+    ask = told_in(tmp_path)
+    found = {name: ask("refs", name) for name in ("Y", "Z", "shut", "lock")}
+    assert found == {
+        "Y": ["use.php:2 exact"],
+        "Z": ["use.php:3 likely"],
+        "shut": ["use.kt:1 likely"],
+        "lock": ["use.kt:2 likely"],
+    }
