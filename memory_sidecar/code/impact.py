@@ -140,6 +140,8 @@ def impact(
         try:
             if file.by is None:
                 known_file(graph, file.source, file.path)
+                if file.lines and not [*_touched(graph, file)]:
+                    notices.append(f"no definition stands at those lines of {file.path}")
         except NotFound as error:
             notices.append(f"{error.message}: {error.hint}")
     if named:
@@ -159,7 +161,8 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     now = graph.definitions_in(at) if at else []
     by_line = _by_line(now)
     if file.by is None:
-        yield from now if file.lines is None else _around(file.lines, by_line)
+        last = max(by_line, default=0)  # asked for may be lines up to 999,999,999
+        yield from now if file.lines is None else _around(file.lines[:last], by_line)
         return
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
     touched = {each for lines in added for each in _around(lines, by_line)}

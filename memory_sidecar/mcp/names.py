@@ -177,7 +177,8 @@ def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
 
 
 def _lines_of(file: NamedPath) -> range | None:
-    return range(file.first, (file.last or file.first) + 1) if file.first else None
+    first, last = sorted((file.first, file.last or file.first))
+    return range(first, last + 1) if first else None
 
 
 def _place_changes(

@@ -97,6 +97,10 @@ def test_of_a_file_with_lines_only_what_stands_there_counts_as_changed(reader, p
 
     assert [used(file) for file in ("two.py:1", "two.py:5-6")] == [{"one"}, {"two"}]
     assert used("two.py") == {"one", "two"}
+    assert (used("two.py:6-5"), used("two.py:3-999999999")) == ({"two"}, {"two"})
+    assert "no definition stands at those lines of two.py" in text_of(
+        call(reader, "impact", files=["two.py:3"])
+    )
     told = text_of(call(reader, "impact", files=["two.py"])).splitlines()
     assert len(told) == 2  # both names stand in one line: it is told once
 
