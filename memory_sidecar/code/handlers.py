@@ -303,7 +303,7 @@ class Codebase:
         live = self.data.states()
         with self.data.open_anew(reporter).reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
-            theirs = self.sharing.counts(connection)
+            theirs = self.sharing.counts(connection, registered)
             vectors = [count_vectors(connection, [CHUNKS]), *theirs.values()]
             return CodebaseStatus(
                 db=self.paths.db,

@@ -181,9 +181,9 @@ class Sharing:
                 counts = local.vector_counts()
         return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
 
-    def counts(self, connection: Connection) -> Mapping[str, AtTeam]:
-        """Count, for each source, the chunks of the team that are not in `connection`."""
-        found = {source.name: AtTeam(0, 0) for source in self._registry.all()}
+    def counts(self, connection: Connection, sources: Collection[Source]) -> Mapping[str, AtTeam]:
+        """Count, for each of `sources`, the chunks of the team that are not in `connection`."""
+        found = {source.name: AtTeam(0, 0) for source in sources}
         for name in found if self.team is not None else ():
             local = LocalRows(connection, self._data.open(), CodeFilter(sources=(name,)))
             try:

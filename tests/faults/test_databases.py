@@ -143,6 +143,16 @@ def test_the_loss_of_the_database_and_of_its_list_of_sources_is_told(run, db, pr
     assert run("search", "total_price", "--all").err == ""
 
 
+def test_the_status_of_an_older_database_whose_list_of_sources_is_lost_names_them(run, db):
+    for file in (db.parent / "state" / "codebase").glob("sources.json*"):
+        file.unlink()
+    make_older(db)
+    done = run("status", "--json")
+    assert done.status == 0
+    assert "sources.json is missing: 1 source taken from the database, without" in done.err
+    assert [each["name"] for each in done.json["sources"]] == ["project"]
+
+
 def test_a_text_file_in_the_place_of_an_agents_database_is_set_aside(run, data_dir):
     assert run("store", "carts are emptied at night", "--agent", "a").status == 0
     before = run("query", "carts", "--agent", "a", "--json").json
