@@ -112,8 +112,9 @@ class Services:
     def project_of(self, folder: Path) -> str:
         """Return the name of the source with `folder`, as its main checkout has it; "" for none."""
         with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
+            registry = self.registry
             for each in chain(in_checkouts(folder), [folder]):
-                if source := self.registry.containing(each, with_worktrees=True):
+                if source := registry.containing(each, with_worktrees=True):
                     return source.name
         return ""
 

@@ -6,8 +6,9 @@ A relative path names one file. Any other may begin in any folder of the source,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from posixpath import join, normpath
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from posixpath import basename, join, normpath
 from typing import Any, TypeAlias
 
 from memory_sidecar.code.candidates import Meaning, one_or_all
@@ -15,6 +16,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.core.groups import by_key
+from memory_sidecar.index.report import known_sources
 
 _END = re.compile(r"(?:/__init__)?\.pyi?\Z")
 
@@ -28,7 +30,6 @@ class DottedFinder:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._files: dict[str, dict[str, list[NamedFile]]] = {}  # by source, then last part
-        self._roots: dict[str, str] = {}
 
     def meaning(
         self, name: str, at: NamedFile, place: Place, found: Sequence[Defined]
@@ -88,8 +89,10 @@ class DottedFinder:
             asked += " AND language = 'python'"
             rows: Any = self._graph.connection.execute(asked, (source,))
             files = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
-            self._files[source] = by_key((_last(self._whole(source, _stem(f))), f) for f in files)
-        named = self._files[source].get(_last(self._whole(source, path[0])), ())
+            self._files[source] = by_key(
+                (basename(self._whole(source, _stem(f))), f) for f in files
+            )
+        named = self._files[source].get(basename(self._whole(source, path[0])), ())
         return [each for each in named if self._is_at(_stem(each), each, {path})]
 
     def _is_of_source(self, source: str, path: ModulePath) -> bool:
@@ -106,14 +109,13 @@ class DottedFinder:
 
     def _whole(self, source: str, path: str) -> str:
         """Return a path with that of the root, which may be a package itself: `__init__` or `.`."""
-        return f"{self._root(source)}/{path}".removesuffix("/__init__").removesuffix("/.")
+        return f"{self._roots.get(source, '')}/{path}".removesuffix("/__init__").removesuffix("/.")
 
-    def _root(self, source: str) -> str:
-        if source not in self._roots:
-            asked = "SELECT root FROM sources WHERE name = ?"
-            root: Any = self._graph.connection.execute(asked, (source,)).get
-            self._roots[source] = root or ""
-        return self._roots[source]
+    @cached_property
+    def _roots(self) -> Mapping[str, str]:
+        return {
+            name: str(each.root) for name, each in known_sources(self._graph.connection).items()
+        }
 
 
 def _paths(at: NamedFile, name: str, modules: Collection[str]) -> set[ModulePath]:
@@ -133,10 +135,6 @@ def _path_of(at: NamedFile, module: str) -> ModulePath:
 def _stem(at: NamedFile) -> str:
     """Return the path of a file as a module."""
     return _END.sub("", at.file.path)
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _above(at: NamedFile) -> list[str]:
