@@ -1,8 +1,10 @@
 """Times: the clock that code is passed, and the one way to parse and format times.
 
 A time is epoch milliseconds. It is parsed from ISO 8601 in all its forms, also with single digits
-(`2026-3-1 9:05`), as UTC where no zone is given. Words such as `yesterday`, whose meaning depends
-on the reader's zone, are refused; in a question they are read, by `index.asked_time`.
+(`2026-3-1 9:05`), and from the dates that editors and mails write: `2026/3/1`, `1.3.2026`, `Sunday,
+March 1st 2026, 9:12 am`, a month or a year alone; as UTC where no zone is given. `3/1/2026` is
+refused, as a day of March to some and of January to others. So are words such as `yesterday`, whose
+meaning depends on the reader's zone; in a question they are read, by `index.asked_time`.
 """
 
 from __future__ import annotations
@@ -19,13 +21,24 @@ Clock = Callable[[], int]
 """Returns epoch milliseconds."""
 
 
+_MONTHS = "january february march april may june july august september october november december"
+_SHORT = [name[:3] for name in _MONTHS.split()]
+_MONTH = rf"(?P<name>{'|'.join(f'{n[:3]}(?:{n[3:]})?' for n in _MONTHS.split())}|sept)\.?"
+_NTH = r"(?:st|nd|rd|th)?"
 _LOOSE = re.compile(
-    r"(\d{4})-(\d\d?)-(\d\d?)"
-    r"(?:[Tt ]\s*(\d\d?)(:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*([Zz]|[-+]\d\d[\d:]*)?)?"
+    rf"""(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s)?(?:
+      (?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d\d?)(?:(?P=mark)(?P<day>\d\d?))?
+    | (?P<day_1>\d\d?)\.(?P<month_1>\d\d?)\.(?P<year_1>\d{{4}})
+    | (?:(?P<day_2>\d\d?){_NTH}[ -])?{_MONTH}(?(day_2)|(?:\s(?P<day_3>\d\d?){_NTH})?),?[ -]
+      (?P<year_2>\d{{4}})
+    )(?:(?:[T ]|,\s)\s*(?P<hour>\d\d?)(?P<rest>:\d\d(?::\d\d(?:[.,]\d+)?)?)
+       \s*(?:(?P<half>[ap])m)?\s*(?P<zone>Z|GMT|UTC|[-+]\d\d[\d:]*)?)?""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _DIGITS = re.compile(
     r"([12]\d{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))((?:[01]\d|2[0-3])(?:[0-5]\d){1,2})?"
 )
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _DURATION = re.compile(
     r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
     re.IGNORECASE,
@@ -92,11 +105,11 @@ def parse_time(value: object) -> int | None:
     """Return the epoch ms, rounded down, of a date or time in the years 1 to 9999, else `None`.
 
     A number is taken for epoch seconds, or milliseconds where seconds would lie beyond 2500; one
-    such as 20260301 or 202603010912 for that date and time, as YAML has it without quotes.
+    such as 2026, 20260301 or 202603010912 for that year, date or time, as YAML has it unquoted.
     """
     if isinstance(value, str):
         at = _of_text(value.strip())
-    elif type(value) is int and _DIGITS.fullmatch(text := str(value)):
+    elif type(value) is int and (_DIGITS.fullmatch(text := str(value)) or _YEAR.fullmatch(text)):
         at = _of_text(text)
     elif isinstance(value, int | float) and type(value) is not bool and abs(value) < _YEAR_10000_MS:
         at = math.floor(value * 1000 if abs(value) < _YEAR_2500_S else value)
@@ -114,7 +127,9 @@ def parse_past_time(text: str | None, *, clock: Clock = system_clock) -> int | N
         return None
     when = text.strip()
     when = when[:-4] if when.lower().endswith(" ago") else when
-    at, lasting = _at_or_lasting(when, example="2026-03-01, 2026-03-01T09:12:00Z or 7d")
+    at, lasting = _at_or_lasting(
+        when, example="2026-03-01, March 2026, 2026-03-01T09:12:00Z or 2 weeks ago"
+    )
     return at if at is not None else max(clock() - lasting, 0)
 
 
@@ -175,12 +190,11 @@ def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:
 
 def _of_text(text: str) -> int | None:
     if loose := _LOOSE.fullmatch(text):
-        year, month, day, hour, rest, zone = loose.groups(default="")
-        text = f"{year}-{month:0>2}-{day:0>2}"
-        if hour:
-            text += f"T{hour:0>2}{rest}{zone.upper()}"
+        text = _iso_of(loose.groupdict(""))
     elif digits := _DIGITS.fullmatch(text):
         text = "T".join(filter(None, digits.groups()))
+    elif _YEAR.fullmatch(text):
+        text += "-01-01"
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:  # no form of ISO 8601, or the 31st of June
@@ -188,3 +202,15 @@ def _of_text(text: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _iso_of(has: dict[str, str]) -> str:
+    """Return the parts of a time that `_LOOSE` found as ISO 8601; a month is its first day."""
+    year = has["year"] or has["year_1"] or has["year_2"]
+    month = has["month"] or has["month_1"] or str(_SHORT.index(has["name"][:3].lower()) + 1)
+    day = has["day"] or has["day_1"] or has["day_2"] or has["day_3"] or "1"
+    hour, zone = has["hour"], has["zone"].upper().replace("GMT", "Z").replace("UTC", "Z")
+    if has["half"] and 1 <= int(hour) <= 12:
+        hour = str(int(hour) % 12 + 12 * (has["half"] in "pP"))
+    at = f"T{hour:0>2}{has['rest']}{zone}" if hour else ""
+    return f"{year}-{month:0>2}-{day:0>2}{at}"

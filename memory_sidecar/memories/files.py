@@ -67,10 +67,10 @@ def statement_of(content: str) -> str:
     return statement if line and "\n" not in subject else content
 
 
-# Our own key first, then those of Obsidian and basic-memory.
-_CREATED = ("created_at", "created", "date")
+# Our own key first, then those of Obsidian, its Linter and basic-memory.
+_CREATED = ("created_at", "created", "date created", "date")
 _OWN_CREATED = ("created_at", "date")  # one that cannot be parsed is told, and left to its author
-_UPDATED = ("updated_at", "updated", "modified")
+_UPDATED = ("updated_at", "updated", "modified", "date modified")
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
 _STORED_AT = {"created_at", "updated_at"}
@@ -90,14 +90,15 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
     created = next(_times_of(meta, _CREATED), None)
     updated = max(_times_of(meta, _UPDATED), default=None)
     summary = _text(meta.get("summary"))
-    told = summary if summary.strip() else _line_of(meta.get("description"))
+    if not summary.strip() and meta.get("summary") != "":  # "" hides what other keys tell
+        summary = _line_of(meta.get("description")) or _line_of(meta.get("title"))
     return MemoryPage(
         content=normalised_content(page.body),
         created_at=created if created is not None else mtime_ms,
         updated_at=updated if updated is not None else mtime_ms,
         source=_text(meta.get("source")) or UNKNOWN_SOURCE,
         tags=_tags_in(meta.get("tags")),
-        summary=told or _line_of(meta.get("title")),
+        summary=summary,
         status=_text(meta.get("status")),
         expires_at=parse_time(meta.get("expires_at")),
         pinned=meta.get("pinned") in (True, 1, "yes", "on"),

@@ -57,8 +57,16 @@ def test_the_keys_of_other_tools_are_understood():
     assert (blank.summary, blank.tags) == ("Totals", ("1 in taxes", "ux"))
     edited = read_memory(page("updated_at: 2026-02-01\nupdated: 2026-03-01T09:12:00Z"), mtime_ms=7)
     assert edited.updated_at == MARCH_1
-    odd = read_memory(page("created: 01.03.2026"), mtime_ms=7)
+    linted = read_memory(page("date created: Sunday, March 1st 2026, 9:12:00 am"), mtime_ms=7)
+    assert linted.created_at == MARCH_1
+    odd = read_memory(page("created: 3/1/2026"), mtime_ms=7)
     assert (odd.created_at, odd.problem) == (7, "")
+
+
+def test_a_summary_left_empty_falls_back_to_other_keys_and_one_of_no_letters_hides_them():
+    page = "---\nsummary: {}\ndescription: In cents\n---\nText.\n".format
+    assert read_memory(page(""), mtime_ms=7).summary == "In cents"
+    assert read_memory(page('""'), mtime_ms=7).summary == ""
 
 
 def test_a_bare_page_is_a_memory():
