@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.frontmatter import parse_page
 from memory_sidecar.memories.files import plain_tag
 from memory_sidecar.memories.names import check_category
 
@@ -74,6 +75,21 @@ def _check_content(content: str) -> None:
             f"the text has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}",
             hint="store the essence, with a link to the whole",
         )
+
+
+def without_own_frontmatter(content: str, page: str) -> str:
+    """Return `content`; only its body, if it is the whole `page` edited, as a Conflict holds it.
+
+    Raises UsageError for a text with another frontmatter of this memory.
+    """
+    given, own = parse_page(content), parse_page(page)
+    made = given.meta.get("created_at")
+    if made is None or made != own.meta.get("created_at"):
+        return content
+    if {**given.meta, "updated_at": ""} != {**own.meta, "updated_at": ""}:
+        problem = "the text begins with the memory's frontmatter, in which something is changed"
+        raise UsageError(problem, hint="give the text below it, and other changes as options")
+    return Changes(content=given.body).content or ""
 
 
 def is_project(name: str) -> bool:

@@ -16,9 +16,9 @@ from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import Standing, standing_of
-from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
+from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.draft import PROPERTIES, Changes, Draft
+from memory_sidecar.memories.draft import PROPERTIES, Changes, Draft, without_own_frontmatter
 from memory_sidecar.memories.files import (
     UNKNOWN_SOURCE,
     MemoryPage,
@@ -27,6 +27,7 @@ from memory_sidecar.memories.files import (
     content_hash,
     memory_slug,
     normalised_content,
+    read_memory,
 )
 from memory_sidecar.memories.model import Relation, names_in
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, is_markdown
@@ -35,6 +36,9 @@ EDIT_TRIES = 3
 
 Meta = dict[str, object | None]
 """Keys of a frontmatter to set; `None` removes a key."""
+
+_FILING = frozenset({"tags", "project", "pinned", "links"})
+"""Keys that file a memory without changing what it says: its `updated_at` stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,18 @@ def update(
         superseded = _require_present(directory, changes.supersedes)
         changes = replace(changes, supersedes=superseded)
         _check_order(directory, old, superseded)
-        text = edit_page(old.text, _meta_changes(old.path, old.page, changes))
+        meta = _meta_changes(old.path, old.page, changes)
+        text = edit_page(old.text, meta)
+        if changes.summary == "" and read_memory(text, mtime_ms=0).summary:
+            meta["summary"] = ""  # hides what another key of the note tells
+            text = edit_page(text, meta)
+        is_filed = _FILING.issuperset(meta)
         if changes.content is not None:
-            body = _as_body(_without_own_frontmatter(changes.content, old.text))
+            body = _as_body(without_own_frontmatter(changes.content, old.text))
             if content_hash(body) != content_hash(old.page.content):
                 text = with_body(edit_page(text, _missing_times(old)), body)
-        file, changed = _rewrite(directory, old, text, now_ms)
+                is_filed = False
+        file, changed = _rewrite(directory, old, text, None if is_filed else now_ms)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, False, tuple(changed))
 
@@ -264,12 +274,14 @@ def _meta_changes(path: str, page: MemoryPage, changes: Changes) -> Meta:
 
 
 def _rewrite(
-    directory: KnowledgeDirectory, old: MemoryFile, text: str, now_ms: int
+    directory: KnowledgeDirectory, old: MemoryFile, text: str, updated_at: int | None
 ) -> tuple[MemoryFile, list[str]]:
-    """Write `text` over `old` with a new `updated_at`, unless it is the same; return the paths."""
+    """Write `text` over `old`, unless it is the same; return the paths. None keeps `updated_at`."""
     if text == old.text:
         return old, []
-    meta = _missing_times(old) | {"updated_at": iso_utc(now_ms)}
+    meta = _missing_times(old)
+    if updated_at is not None:
+        meta["updated_at"] = iso_utc(updated_at)
     return directory.replace(old, edit_page(text, meta)), [old.path]
 
 
@@ -330,18 +342,6 @@ def _link_superseded(
 
     others = (each for each in superseded if each != path)
     return [changed for each in others for changed in edit(directory, each, with_path)]
-
-
-def _without_own_frontmatter(content: str, page: str) -> str:
-    """Return `content`; only its body, if it is the whole `page` edited, as a Conflict holds it."""
-    given, own = parse_page(content), parse_page(page)
-    made = given.meta.get("created_at")
-    if made is None or made != own.meta.get("created_at"):
-        return content
-    if {**given.meta, "updated_at": ""} != {**own.meta, "updated_at": ""}:
-        problem = "the text begins with the memory's frontmatter, in which something is changed"
-        raise UsageError(problem, hint="give the text below it, and other changes as options")
-    return Changes(content=given.body).content or ""
 
 
 def _as_body(content: str) -> str:

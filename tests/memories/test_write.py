@@ -284,6 +284,37 @@ def test_an_update_changes_only_what_it_names(directory, remember):
     assert updated.file.hash == directory.read(path).hash
 
 
+def test_a_change_of_how_a_memory_is_filed_keeps_its_date(directory, remember):
+    path = remember("Use SQLite.", tags=("db",)).file.path
+    filing = Changes(tags=("new",), remove_tags=("db",), pinned=True, project="shop", links=("a",))
+    update(directory, path, filing, now_ms=LATER)
+    page = directory.read(path).page
+    assert (page.tags, page.pinned, page.project, page.links) == (("new",), True, "shop", ("a",))
+    assert page.updated_at == NOW
+    update(directory, path, Changes(tags=("x",), content="Use DuckDB."), now_ms=LATER)
+    assert directory.read(path).page.updated_at == LATER
+
+
+def test_a_bare_page_keeps_its_date_when_it_is_tagged(directory):
+    directory.root.mkdir(parents=True)
+    (file := directory.root / "hand.md").write_text("By hand.\n")
+    os.utime(file, (NOW / 1000, NOW / 1000))
+    update(directory, "hand", Changes(tags=("x",)), now_ms=LATER)
+    assert directory.read("hand").page.updated_at == NOW
+
+
+def test_an_emptied_summary_hides_what_another_key_of_a_note_tells(directory):
+    directory.root.mkdir(parents=True)
+    (file := directory.root / "note.md").write_text("---\ndescription: Totals\n---\nIn cents.\n")
+    update(directory, "note", Changes(summary="In euros"), now_ms=NOW)
+    update(directory, "note", Changes(summary=""), now_ms=LATER)
+    assert directory.read("note").page.summary == ""
+    assert "description: Totals\n" in file.read_text()
+    assert update(directory, "note", Changes(summary=""), now_ms=LATER).changed == ()
+    update(directory, "note", Changes(summary="In euros"), now_ms=LATER)
+    assert directory.read("note").page.summary == "In euros"
+
+
 def test_an_update_of_the_text_keeps_the_rest(directory, remember):
     path = remember("Use SQLite.", tags=("db",)).file.path
     updated = update(directory, path, Changes(content="Use\nDuckDB."), now_ms=LATER)
@@ -362,7 +393,7 @@ def test_a_page_by_hand_keeps_its_form_and_its_times(directory):
     file = directory.root / "hand.md"
     file.write_bytes(b"\xef\xbb\xbfBy hand.\r\nTwice.\r\n")
     before = directory.read("hand.md").page
-    update(directory, "hand", Changes(tags=("x",)), now_ms=LATER)
+    update(directory, "hand", Changes(tags=("x",), status="valid"), now_ms=LATER)
     page = directory.read("hand.md").page
     assert (page.content, page.tags) == (before.content, ("x",))
     assert (page.created_at, page.updated_at) == (before.created_at, LATER)
