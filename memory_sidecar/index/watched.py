@@ -27,6 +27,7 @@ from memory_sidecar.index.source import PassResult
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
 RULES_S = 5.0  # between two looks at what lies outside of the source; each takes 0.5 ms
 WORTH_SAYING = 20  # files left: fewer are indexed before the answer is read
+RESCANNED = "being rescanned"
 SHOWN_UNREADABLE = 3
 RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
 
@@ -37,6 +38,7 @@ class LiveState:
 
     is_current: Annotated[bool, about("nothing saved up to now waits to be indexed")]
     waiting: Annotated[int, about("files and folders that changed and are still to be looked at")]
+    is_rescanned: Annotated[bool, about("all of it changed, perhaps, and is still to be looked at")]
     indexing: Annotated[FilesUnderWay | None, about("what is being indexed now")]
     refreshed_at: Annotated[Time | None, about("null: not since the process or the database began")]
     error: Annotated[str, about("why it does not follow, or empty")]
@@ -51,9 +53,13 @@ class LiveState:
     @property
     def problem(self) -> str:
         """Why an answer shows files as they were: an error, or a long pass; "" for neither."""
-        left = self.indexing.files_total - self.indexing.files_done if self.indexing else 0
-        if left < WORTH_SAYING or not self.refreshed_at:  # other notices tell of a first pass
+        if self.error or not self.refreshed_at:  # other notices tell of a first pass
             return self.error
+        left = self.waiting
+        if self.indexing:
+            left += self.indexing.files_total - self.indexing.files_done
+        if left < WORTH_SAYING:
+            return RESCANNED if self.is_rescanned else ""
         return f"{left:,} files are still to be indexed"
 
     @property
@@ -62,6 +68,7 @@ class LiveState:
         if self.indexing and not self.error:
             return f"indexing {self.indexing.in_words}"
         waiting = self.waiting and pluralize(self.waiting, "change waits", "changes wait")
+        waiting = RESCANNED if self.is_rescanned else waiting
         return self.error or waiting or currency(self.is_current)
 
 
@@ -109,6 +116,7 @@ class WatchedSource:
         self._unreadable: set[str] = set()
         self._is_watching = False
         self._passes = 0  # under way: one, and perhaps others within it
+        self._begun_with = frozenset[str]()  # changes that the latest pass had to look at
         self._scans = 0  # passes over the whole source that ended well
         self._setbacks = 0  # passes that failed or were ended early, so that another must follow
         self._back_off = BackOff()
@@ -148,13 +156,15 @@ class WatchedSource:
     def state(self, indexing: FilesUnderWay | None, stuck: str = "") -> LiveState:
         """`stuck`: why the database cannot be written, shown if changes wait; "" if it can."""
         with self._lock:
-            waiting = self._gathering.count
+            begun = self._begun_with if self._passes and not indexing else frozenset()
+            waiting = self._gathering.count + len(begun)
             error = self.error or (stuck if waiting else "")
             is_behind = waiting or self._passes or self.refreshed_at is None
             is_behind = is_behind or self._watch.has_broken_off
             return LiveState(
                 is_current=not is_behind and not self.error,
                 waiting=waiting,
+                is_rescanned=self._gathering.is_everything or begun == EVERYTHING,
                 indexing=indexing,
                 refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,
                 error="" if indexing else error,  # a retry is under way
@@ -215,7 +225,7 @@ class WatchedSource:
             now_s = self._now_s()
             if not self._passes:  # else the pass around this one does that, and moves the deadlines
                 everything |= now_s >= min(self._retry_at, self._rescan_at)
-            settled = self._gathering.take()
+            settled = self._begun_with = self._gathering.take()
             self._passes += 1
         everything |= self.refreshed_at is None or settled == EVERYTHING
         try:

@@ -29,7 +29,7 @@ from memory_sidecar.index.report import DATABASE, FilesUnderWay
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import PassResult, ScanScope
 from memory_sidecar.index.store_file import StoreFile
-from memory_sidecar.index.watched import RESCAN_S, RULES_S, WatchedSource
+from memory_sidecar.index.watched import RESCAN_S, RULES_S, WORTH_SAYING, WatchedSource
 from tests.conftest import HashEmbedder, HashModels, Notices
 from tests.waiting import DEADLINE_S, eventually
 
@@ -285,6 +285,35 @@ def test_what_the_system_refused_is_told_without_its_number(source, clock):
     assert (
         watched.state(None).error == "/data/state_id cannot be read or written: Input/output error"
     )
+    watched.close()
+
+
+@pytest.mark.parametrize(
+    ("paths", "problem"),
+    [
+        ([f"heron{n}.py" for n in range(WORTH_SAYING)], "20 files are still to be indexed"),
+        (["heron.py"], ""),
+        ([""], "being rescanned"),
+    ],
+)
+def test_until_changes_are_looked_at_files_are_shown_as_they_were(source, clock, paths, problem):
+    builder = CodeBuilder(source, settings=Settings())
+    watched = watched_source(source, builder, clock)
+    outcome = PassResult((), 1, 1, 0, 0, 1, 0, (), builder.outer_state().partition(" ")[0])
+
+    def look_at_them() -> PassResult:
+        assert watched.state(None).problem == problem
+        assert watched.state(FilesUnderWay(1, WORTH_SAYING, 0.0, None)).problem == ""
+        return outcome
+
+    watched.begin(lambda: (), everything=True)
+    watched.record(lambda: outcome, None, clock=system_clock)
+    for path in paths:
+        watched._on_change(path)
+    assert watched.state(None).problem == problem
+    watched.begin(lambda: (), everything=False)
+    watched.record(look_at_them, None, clock=system_clock)
+    assert watched.state(None).problem == ""
     watched.close()
 
 
