@@ -88,6 +88,10 @@ class TeamFiles:
         """Whether the team lacks changes that were made here; asks no server."""
         return self._mirror.owes()
 
+    def require_same_team(self) -> None:
+        """Raise DatabaseError if the database is not of the team that has had the files."""
+        self._mirror.has_news()
+
     def before_reading(self, reporter: Reporter) -> None:
         """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""
         is_due = time.monotonic() - self._looked_at_s >= LOOK_EVERY_S

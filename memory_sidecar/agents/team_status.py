@@ -52,6 +52,8 @@ def team_status(services: Services) -> TeamStatus | None:
         try:
             if files := services.agent(name).team:
                 agents.append(TeamAgent(name, files.differing(), files.owes()))
+                if problem is None:
+                    files.require_same_team()
         except SidecarError as error:
             problem = problem or build_from(Problem, error)
     files_away = 0

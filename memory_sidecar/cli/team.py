@@ -232,7 +232,7 @@ def pull(call: Call, *, agent: str, over: tuple[str, ...]) -> Exchanged:
     What changed here as well is named and left alone (exit status 4). What is replaced or removed
     goes to the archive. As push, that happens by itself.
     """
-    return _exchange(call, agent, ExchangeRequest(gives=False, over=over))
+    return _exchange(call, agent, ExchangeRequest(gives=False, joins=True, over=over))
 
 
 def _exchange(call: Call, agent: str, wanted: ExchangeRequest) -> Exchanged:

@@ -247,4 +247,5 @@ class ExchangeRequest:
     takes: bool = True
     changed: Collection[str] = ()  # where any are named and nothing is owed, look at no others
     over: Collection[str] = ()  # conflicts: giving alone replaces theirs, taking alone ours
+    joins: bool = False  # also with another team than before
     with_secrets: bool = False  # give files that seem to hold one, too

@@ -52,7 +52,6 @@ from memory_sidecar.team.mirror_state import (
     local_files,
     read_or_none,
     reason_not_to_give,
-    step_for,
 )
 from memory_sidecar.team.schema import look_in_schema, make_schema
 
@@ -77,6 +76,7 @@ class Mirror:
         self.folders = {each.name: each for each in folders}
         self.state_file = StateFile(folders[0].tree, state)
         self.archive = archive
+        self.unlike: set[tuple[str, str, str]] = set()  # conflicts of texts: path, both hashes
 
     def exchange(
         self, wanted: ExchangeRequest, reporter: Reporter, *, patience_s: float
@@ -86,7 +86,10 @@ class Mirror:
         Raises DatabaseError, StoreBusy and errors of writing files; see `MirrorReport.failure`.
         """
         with self.state_file.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
-            state.hear(self._read_news(state, made_by=reporter if wanted.gives else None))
+            news = self._read_news(state, made_by=reporter if wanted.gives else None)
+            if not wanted.joins:
+                state.require_same_team(news, self.agent, self.link.shown)
+            state.hear(news)
             if wanted.gives:
                 ours = local_files(self.folders.values(), state, wanted.changed)
             else:
@@ -119,8 +122,17 @@ class Mirror:
         )
 
     def has_news(self) -> bool:
-        """Whether the team has changes that this machine has not read. Raises DatabaseError."""
-        return bool(self._read_news(self.state_file.load()).heads)
+        """Whether the team has changes to take: unread ones, or those that a push has only read.
+
+        Raises DatabaseError, also for the database of another team.
+        """
+        state = self.state_file.load()
+        news = self._read_news(state)
+        state.require_same_team(news, self.agent, self.link.shown)
+        ours = self._hash_files(state.open)
+        return bool(news.heads) or any(
+            state.step(path, ours.get(path)) is MirrorStep.TAKE for path in state.open
+        )
 
     def differing_files(self) -> list[TeamFile]:
         """Return the team's files that differed here after the last exchange; asks no server."""
@@ -188,7 +200,7 @@ class _MirrorPass:
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
         decided = set()
         for path in sorted(paths):
-            step = step_for(self._ours(path), self.state.base(path), self.state.team(path))
+            step = self.state.step(path, self.ours.get(path))
             if step is MirrorStep.CONFLICT and path in wanted.over:
                 step = MirrorStep.GIVE if wanted.gives else MirrorStep.TAKE
                 decided.add(path)
@@ -203,14 +215,17 @@ class _MirrorPass:
     def _settle_alike(self, steps: dict[MirrorStep, list[str]]) -> None:
         """Take, or give, what two people stored at once: it is no conflict."""
         conflicts = steps[MirrorStep.CONFLICT]
+        found = {(path, self._ours(path), self.state.team(path)) for path in conflicts}
+        unread = [path for path, *_ in found - self.mirror.unlike]
         alike = {
             path: True
-            for folder, contents in self._read(conflicts)
+            for folder, contents in self._read(unread)
             for path, (_, text) in contents.items()
             for ours in [read_or_none(folder, path.partition("/")[2])]
             if ours and text and folder.are_alike(ours, text.encode())
         }
         steps[MirrorStep.CONFLICT] = [path for path in conflicts if path not in alike]
+        self.mirror.unlike = {each for each in found if each[0] not in alike}
         steps[MirrorStep.TAKE if self.wanted.takes else MirrorStep.GIVE] += alike
 
     def _ours(self, path: str) -> str:

@@ -19,7 +19,7 @@ from memory_sidecar.core.atomic import (
     replace_file,
 )
 from memory_sidecar.core.credentials import find_credentials
-from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.errors import DatabaseRefused, SidecarError
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
@@ -116,6 +116,23 @@ class MirrorState(msgspec.Struct):
         self.open = {path: head for path, head in heads.items() if head.hash != self.base(path)}
         self.seen, self.seen_at_us = news.seen, news.seen_at_us
 
+    def require_same_team(self, news: News, agent: str, shown: str) -> None:
+        """Raise DatabaseRefused if `news` are of another database with other files than the base.
+
+        One of the same team that is made anew has files of the base, from another machine, or none.
+        """
+        if self.database in ("", news.database):
+            return
+        heads = [head for head in news.heads if head.hash]
+        same = sum(head.hash == self.base(head.path) for head in heads)
+        if 2 * same < min(len(heads), len(self.files)):
+            raise DatabaseRefused(
+                f"{shown} is another team's: of the {len(self.files)} files of {agent} that the"
+                f" last database had, it has {same}",
+                hint="set `database` back, or give each team a data directory of its own;"
+                f" `memory-sidecar memory pull --agent {agent}` merges both teams'",
+            )
+
     def base(self, path: str) -> str:
         """Return the hash of a file when it was last in step, "" if there was none."""
         return self.files[path].hash if path in self.files else ""
@@ -123,6 +140,10 @@ class MirrorState(msgspec.Struct):
     def team(self, path: str) -> str:
         """Return the hash of the team's version of a file, "" if it has none."""
         return self.open[path].hash if path in self.open else self.base(path)
+
+    def step(self, path: str, ours: Known | None) -> MirrorStep:
+        """Decide about a file; `ours` is None where there is none here."""
+        return step_for(ours.hash if ours else "", self.base(path), self.team(path))
 
     def note_owed(self, owed: Mapping[str, bool]) -> None:
         """Note that changes were not given; `owed` says of some of `files` whether each exists."""

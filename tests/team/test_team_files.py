@@ -7,6 +7,7 @@ import os
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.agents import team_files
 from memory_sidecar.agents.doctor import examine_team
@@ -45,6 +46,16 @@ def address(database, machine):
     """Of a team's database that its owner has made."""
     assert machine("owner", database).valid_json("team init")["database"].startswith("team")
     return database
+
+
+@pytest.fixture
+def other(database, server):
+    """The address of another database."""
+    name = conninfo_to_dict(database)["dbname"]
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}_other TEMPLATE template0")
+        yield database.replace(f"/{name}?", f"/{name}_other?")
+        admin.execute(f"DROP DATABASE {name}_other WITH (FORCE)")
 
 
 def test_an_owner_who_is_no_superuser_makes_it_and_its_script_is_what_psql_would_run(
@@ -192,6 +203,68 @@ def test_what_two_stored_alike_is_no_conflict(address, machine, command):
     for name in ("rule.md", "pitfall/_category.md"):
         ours, theirs = (each.folder("shared") / name for each in (one, two))
         assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_conflict_is_read_once_until_one_side_changes(address, machine, monkeypatch):
+    one, two = machine("one", address), machine("two", address)
+    for each, text in ((one, "Tabs."), (two, "Spaces.")):
+        write_memory(each.folder("shared"), "rule.md", text)
+        pushed = each("memory", "push", "--agent", "shared")
+    assert pushed.status == 4
+    asked = []
+
+    def read(connection, agent, paths, most_bytes):
+        asked.append(paths)
+        return mirror_rows.read_contents(connection, agent, paths, most_bytes)
+
+    monkeypatch.setattr("memory_sidecar.team.mirror.read_contents", read)
+    assert two("memory", "push", "--agent", "shared").status == 4
+    assert not asked
+    write_memory(two.folder("shared"), "rule.md", "Tabs, then.")
+    assert two("memory", "push", "--agent", "shared").status == 4
+    assert asked == [["memories/rule.md"]]
+
+
+def test_a_question_takes_what_a_push_has_only_heard_of(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    assert two("memory", "push", "--agent", "shared").status == 0
+    assert found(two, "delay") == [("rules/retry-with-a-growing-delay.md", True)]
+
+
+def test_the_database_of_another_team_gets_and_gives_nothing(address, other, machine):
+    ours, theirs = machine("one", address), machine("theirs", other)
+    for each, rules in ((ours, ("Tabs", "Spaces", "Semicolons")), (theirs, ("Moons", "Stars"))):
+        for rule in rules:
+            each("store", rule, "--agent", "shared", "--category", "rules")
+    mistaken = machine("one", other)
+    stored = mistaken("store", "Commas", "--agent", "shared", "--category", "rules")
+    asked = mistaken("query", "moons", "--mode", "keyword")
+    for each in (stored, asked):
+        assert (each.status, "is another team's: of the 3 files of shared" in each.err) == (0, True)
+    assert "moons" not in asked.out
+    for problem in (
+        mistaken("memory", "push", "--agent", "shared", "--json").error,
+        mistaken.json("status")["team"]["problem"],
+    ):
+        assert (problem["code"], "memory pull" in problem["hint"]) == ("database_refused", True)
+    there = {each["path"] for each in theirs.json("list", "--agent", "shared")}
+    assert there == {"rules/moons.md", "rules/stars.md"}
+    back = machine("one", address)
+    assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/commas.md"]
+    assert machine("one", other)("memory", "pull", "--agent", "shared").status == 0
+    assert found(machine("one", other), "moons") == [("rules/moons.md", True)]
+
+
+def test_a_database_that_is_made_anew_gets_what_its_machines_have(address, other, machine):
+    one, two = machine("one", address), machine("two", address)
+    for rule in ("Tabs", "Spaces"):
+        one("store", rule, "--agent", "shared", "--category", "rules")
+    assert len(found(two, "tabs spaces")) == 2
+    one, two = machine("one", other), machine("two", other)
+    one("store", "Semicolons", "--agent", "shared", "--category", "rules")
+    two("store", "Commas", "--agent", "shared", "--category", "rules")
+    assert len(machine("fresh", other).json("list", "--agent", "shared")) == 4
 
 
 def test_what_is_saved_while_the_teams_text_goes_to_the_disk_stays(address, machine, monkeypatch):
