@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated
@@ -17,9 +17,9 @@ from memory_sidecar.disk.remote import remote_folders
 from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check of the doctor."""
+    """One check of the doctor, made by `passed` or `failed`."""
 
     check: str
     ok: bool
@@ -28,30 +28,45 @@ class Check:
     agent: Annotated[str, about("whose database it is about, or empty")] = ""
     remedy: Annotated[str, about("what --fix does about it: rebuild, index, or empty")] = ""
 
+    @classmethod
+    def passed(
+        cls, what: str, text: str, hint: str = "", *, agent: str = "", remedy: str = ""
+    ) -> Check:
+        """Say that `what` is sound, in the database of `agent` if named; "" is a whole database."""
+        name = ", ".join(filter(None, (agent and f"agent {agent}", what))) or "database"
+        return cls(check=name, ok=True, text=text, hint=hint, agent=agent, remedy=remedy)
+
+    @classmethod
+    def failed(
+        cls, what: str, text: str, hint: str = "", *, agent: str = "", remedy: str = ""
+    ) -> Check:
+        """Say that `what` is at fault, as `passed` says that it is sound."""
+        return replace(cls.passed(what, text, hint, agent=agent, remedy=remedy), ok=False)
+
 
 def check_data_dir(root: Path) -> Check:
     """Check that `root` can be read and written."""
     check = "data directory"
     there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows without Z:
     if not there.is_dir():
-        return Check(check, False, f"{there} is no folder", "name another with --data-dir")
+        return Check.failed(check, f"{there} is no folder", "name another with --data-dir")
     if is_full(there):
-        return Check(check, False, f"no room left to write {there}", "free some space")
+        return Check.failed(check, f"no room left to write {there}", "free some space")
     try:
         with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` misses a failed disk
             file.write(b"0")
     except OSError as error:
         hint = "what is there is found: check its permissions, or name another with --data-dir"
-        return Check(check, False, f"{there} cannot be written", f"{error.strerror}; {hint}")
+        return Check.failed(check, f"{there} cannot be written", f"{error.strerror}; {hint}")
     if there != root:
-        return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
+        return Check.passed(check, f"{root} is not there", "`index` or `store` creates it")
     folders = filter(os.path.isdir, map(root.joinpath, OWN_FOLDERS))
     if denied := [each for each in folders if not os.access(each, os.R_OK | os.X_OK)]:
-        return Check(check, False, f"{denied[0]} cannot be read", "check its permissions")
+        return Check.failed(check, f"{denied[0]} cannot be read", "check its permissions")
     if remote_folders(root, [""]):
         hint = "use it on one machine at a time: two would damage its databases"
-        return Check(check, True, f"{root} can be written; it lies on a network drive", hint)
-    return Check(check, True, f"{root} can be written")
+        return Check.passed(check, f"{root} can be written; it lies on a network drive", hint)
+    return Check.passed(check, f"{root} can be written")
 
 
 def check_model(services: Services) -> Check:
@@ -60,18 +75,18 @@ def check_model(services: Services) -> Check:
         embedder = services.models.embedder
         embedder.load()
     except ModelError as error:
-        return Check("model", False, error.message, error.hint)
-    return Check("model", True, f"{embedder.files.spec.name} from {embedder.files.origin} loads")
+        return Check.failed("model", error.message, error.hint)
+    return Check.passed("model", f"{embedder.files.spec.name} from {embedder.files.origin} loads")
 
 
 def check_static(services: Services) -> Check:
     """Check that the table of static vectors loads."""
     check, static = "static vectors", services.models.static
     if problem := services.models.static_problem:
-        return Check(check, False, problem.message, problem.hint)
+        return Check.failed(check, problem.message, problem.hint)
     assert static is not None
     try:
         static.load()
     except ModelError as error:
-        return Check(check, False, error.message, error.hint)
-    return Check(check, True, f"the table of {STATIC_PACKAGE} {STATIC_VERSION} loads")
+        return Check.failed(check, error.message, error.hint)
+    return Check.passed(check, f"the table of {STATIC_PACKAGE} {STATIC_VERSION} loads")

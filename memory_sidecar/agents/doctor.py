@@ -51,7 +51,7 @@ def examine(services: Services, codebase: Codebase, environ: Mapping[str, str]) 
     """
     version = ".".join(map(str, sys.version_info[:3]))
     return [
-        Check("runtime", True, f"Python {version}, SQLite {SQLITE_VERSION} with sqlite-vec"),
+        Check.passed("runtime", f"Python {version}, SQLite {SQLITE_VERSION} with sqlite-vec"),
         check_data_dir(services.data_dir.root),
         check_model(services),
         check_static(services),
@@ -94,26 +94,26 @@ def examine_team(services: Services) -> Iterator[Check]:
         return
     problem = team.problem
     line = team_line(replace(team, agents=()))
-    yield Check("team", problem is None, line, problem.hint if problem else "")
+    yield Check.failed("team", line, problem.hint) if problem else Check.passed("team", line)
     for each in team.agents:
         if each.unsent:
             hint = f"`memory-sidecar memory push --agent {each.name}` sends it, or says why not"
-            yield _check(
-                each.name, "team", True, "not all that was changed here is there yet", hint
+            yield Check.passed(
+                "team", "not all that was changed here is there yet", hint, agent=each.name
             )
         if each.differing:
             text = f"different there: {_shorten([file.path for file in each.differing])}"
             hint = f"`memory-sidecar memory pull --agent {each.name}`, or push; --over decides"
-            yield _check(each.name, "team", True, text, hint)
+            yield Check.passed("team", text, hint, agent=each.name)
 
 
 def _code(codebase: Codebase) -> list[Check]:
     try:
         if not (codebase.paths.db.exists() or codebase.registry.all()):
             nothing = codebase.no_index_error()
-            return [Check("database", True, nothing.message, nothing.hint)]
+            return [Check.passed("", nothing.message, nothing.hint)]
     except SidecarError as error:  # of a list of sources that cannot be read
-        return [_check("", "", False, error.message, error.hint)]
+        return [Check.failed("", error.message, error.hint)]
     database, *others = _database(codebase.data, "", partial(_history, codebase))
     if codebase.sharing.team is not None:
         database = replace(database, text=f"{database.text}, beside the team's")
@@ -123,14 +123,14 @@ def _code(codebase: Codebase) -> list[Check]:
 def _history(codebase: Codebase, connection: Connection) -> Sequence[Check]:
     unread = unread_histories(connection, codebase.registry.all())
     text = f"no commits are read of {_shorten(unread)}"
-    return [Check("history", True, text, "searches do without them")] if unread else []
+    return [Check.passed("history", text, "searches do without them")] if unread else []
 
 
 def _excludes(services: Services, codebase: Codebase) -> Iterator[Check]:
     with suppress(SidecarError):  # a list of sources that cannot be read is told by `_code`
         for source in codebase.registry.all():
             for problem in unusable_excludes(source, services.settings):
-                yield Check("excludes", False, problem, "mend it: what it names is indexed")
+                yield Check.failed("excludes", problem, "mend it: what it names is indexed")
 
 
 # Every database that is derived from files, the code's and each agent's
@@ -148,27 +148,21 @@ def _database(data: Database[Any], agent: str, more: CheckRows) -> list[Check]:
         return _examine(data, agent, more)
     except SidecarError as error:
         remedy = "rebuild" if error.code == "store_corrupt" else ""
-        return [_check(agent, "", False, error.message, error.hint, remedy=remedy)]
-
-
-def _check(
-    agent: str, what: str, ok: bool, text: str, hint: str = "", *, remedy: str = ""
-) -> Check:
-    """Make a check of `what` in the database of `agent`, "" for the code's, or "" for all of it."""
-    name = ", ".join(filter(None, (agent and f"agent {agent}", what))) or "database"
-    return Check(name, ok, text, hint, agent, remedy)
+        return [Check.failed("", error.message, error.hint, agent=agent, remedy=remedy)]
 
 
 def _examine(data: Database[Any], agent: str, more: CheckRows) -> list[Check]:
     db = data.paths.db
     rebuilds = "the next access rebuilds it from the files"
     if not db.exists():
-        return [_check(agent, "", True, f"{db} is not there", rebuilds, remedy="index")]
+        return [Check.passed("", f"{db} is not there", rebuilds, agent=agent, remedy="index")]
     if damage := damage_of(db):
         hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` rebuilds it"
-        return [_check(agent, "", False, f"{db} is damaged: {damage}", hint, remedy="rebuild")]
+        return [Check.failed("", f"{db} is damaged: {damage}", hint, agent=agent, remedy="rebuild")]
     if data.file.is_outdated and not data.owner.loop.other_writer():
-        return [_check(agent, "", True, f"{db} is of an older version", rebuilds, remedy="index")]
+        return [
+            Check.passed("", f"{db} is of an older version", rebuilds, agent=agent, remedy="index")
+        ]
     store = data.open()
     with store.reading() as connection:
         sources = count_sources(connection)
@@ -176,7 +170,7 @@ def _examine(data: Database[Any], agent: str, more: CheckRows) -> list[Check]:
         of_rows = more(connection)
     text = f"{db}, {pluralize(vectors.rows, 'text' if agent else 'chunk')}"
     return [
-        _check(agent, "", True, text),
+        Check.passed("", text, agent=agent),
         _sources(data, agent, sources),
         *_watches(data, agent),
         _vectors(data, agent, vectors),
@@ -190,7 +184,7 @@ def _kept_aside(paths: StorePaths, agent: str = "") -> Iterator[Check]:
     if kept := kept_aside(paths):
         size = sum(map(bytes_of, kept))
         text = f"{', '.join(map(str, kept))}: {size / 1e6:,.1f} MB of a damaged or older database"
-        yield _check(agent, "set aside", True, text, "nothing reads it any more: delete it")
+        yield Check.passed("set aside", text, "nothing reads it any more: delete it", agent=agent)
 
 
 def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
@@ -201,22 +195,22 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
         text = f"cannot be entered: {', '.join(absent)}; what was indexed of them stays"
         moving = f"`memory-sidecar source move NAME PATH{option}` where a folder has moved"
         hint = f"bring them back; {moving}, or {', '.join(removing)}"
-        return _check(agent, "sources", False, text, hint)
+        return Check.failed("sources", text, hint, agent=agent)
     scanned = {source.name for source in counts if source.scanned_at}
     unscanned = [source.name for source in sources if source.name not in scanned]
     under_way = _progress(data)
     if left := [name for name in unscanned if name not in under_way]:
         text = f"never completely indexed: {', '.join(left)}"
-        return _check(agent, "sources", False, text, _index_hint(agent), remedy="index")
+        return Check.failed("sources", text, _index_hint(agent), agent=agent, remedy="index")
     failed = sum(source.failed for source in counts)
     if failed and not agent:  # `_files` names those of an agent
         hint = "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again"
         text = f"{pluralize(failed, 'file')} could not be indexed"
-        return _check(agent, "sources", False, text, hint, remedy="index")
+        return Check.failed("sources", text, hint, agent=agent, remedy="index")
     if unscanned:
         text = "; ".join(f"{name} is being indexed{under_way[name]}" for name in unscanned)
-        return _check(agent, "sources", True, text)
-    return _check(agent, "sources", True, f"{len(sources)} registered, all indexed")
+        return Check.passed("sources", text, agent=agent)
+    return Check.passed("sources", f"{len(sources)} registered, all indexed", agent=agent)
 
 
 def _is_there(source: Source) -> bool:
@@ -231,19 +225,19 @@ def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
             hint = "it is tried again; the log that `memory-sidecar status` names says more"
             if not live.error:
                 hint = "a change there is found within seconds, or once its folder can be read"
-            yield _check(agent, f"watch of {name}", False, problem, hint)
+            yield Check.failed(f"watch of {name}", problem, hint, agent=agent)
 
 
 def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
     if not vectors.pending:
-        return _check(agent, "vectors", True, f"all {vectors.rows:,} exist")
+        return Check.passed("vectors", f"all {vectors.rows:,} exist", agent=agent)
     text = f"{vectors.pending:,} of {vectors.rows:,} are still missing"
     if problem := data.models.problem:
-        return _check(agent, "vectors", False, f"{text}: {problem.message}", problem.hint)
+        return Check.failed("vectors", f"{text}: {problem.message}", problem.hint, agent=agent)
     if data.is_watching or data.owner.loop.other_writer():
-        return _check(agent, "vectors", True, f"{text}, {vectors.percent} % done")
+        return Check.passed("vectors", f"{text}, {vectors.percent} % done", agent=agent)
     # A daemon, the next `index`, or an agent's next query embeds them, so that is no fault.
-    return _check(agent, "vectors", True, text, _index_hint(agent), remedy="index")
+    return Check.passed("vectors", text, _index_hint(agent), agent=agent, remedy="index")
 
 
 def _progress(data: Database[Any]) -> dict[str, str]:
@@ -287,13 +281,13 @@ def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
     for what, hint, faulty in found:
         if faulty:
             text = f"{len(faulty):,} {what}: {_shorten(faulty)}"
-            yield _check(agent.name, "files", False, text, hint)
+            yield Check.failed("files", text, hint, agent=agent.name)
     if not any(faulty for *_, faulty in found):
-        yield _check(agent.name, "files", True, "all are sound")
+        yield Check.passed("files", "all are sound", agent=agent.name)
     if skipped:
         text = f"{len(skipped):,} left out: {_shorten(skipped)}"
         hint = "make readable memories of them, or remove them"
-        yield _check(agent.name, "files", True, text, hint)
+        yield Check.passed("files", text, hint, agent=agent.name)
 
 
 def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
@@ -303,7 +297,7 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     for what, hint, sql in DOUBTS:
         if paths := column(connection, sql, values):
             text = f"{len(paths):,} {what}: {_shorten(paths)}"
-            yield _check(agent.name, "memories", True, text, hint.format(agent=agent.name))
+            yield Check.passed("memories", text, hint.format(agent=agent.name), agent=agent.name)
 
 
 def _shorten(names: Sequence[str]) -> str:

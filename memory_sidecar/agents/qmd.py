@@ -17,8 +17,8 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
     """Check whether QMD is on the PATH of `environ`, and works; it is optional, so none fails."""
     program = find_program("qmd", environ)
     if program is None:
-        return Check(
-            "qmd", True, "not installed; optional, it searches long documents",
+        return Check.passed(
+            "qmd", "not installed; optional, it searches long documents",
             "`npm install --global @tobilu/qmd`, then `qmd collection add FOLDER`",
         )  # fmt: skip
     try:
@@ -29,8 +29,10 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
             for words in ("--version", "collection list")
         )
     except ChildFailed as error:
-        return Check("qmd", True, f"{program} does not work: {error}", "see `qmd doctor`")
+        return Check.passed("qmd", f"{program} does not work: {error}", "see `qmd doctor`")
     found = _COLLECTIONS.search(listed)
     if found is None:
-        return Check("qmd", True, f"{version}, without a collection", "`qmd collection add FOLDER`")
-    return Check("qmd", True, f"{version}, collections: {found[1]}")
+        return Check.passed(
+            "qmd", f"{version}, without a collection", "`qmd collection add FOLDER`"
+        )
+    return Check.passed("qmd", f"{version}, collections: {found[1]}")

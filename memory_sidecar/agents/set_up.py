@@ -27,7 +27,7 @@ def examine_set_up(environ: Mapping[str, str]) -> list[Check]:
         pieces = read_pieces(environ)
         return [*_check_programs(pieces), *_check_skills(pieces)]
     except PathRefused as error:
-        return [Check(CHECK, False, error.message, error.hint)]
+        return [Check.failed(CHECK, error.message, error.hint)]
 
 
 def _check_programs(pieces: Sequence[Piece]) -> Iterator[Check]:
@@ -37,12 +37,11 @@ def _check_programs(pieces: Sequence[Piece]) -> Iterator[Check]:
     gone = by_key(each for each in started if not Path(each[0]).exists())
     if not gone:
         names = ", ".join(dict.fromkeys(agent for _, agent in started))
-        yield Check(CHECK, True, f"the program that the settings of {names} start is there")
+        yield Check.passed(CHECK, f"the program that the settings of {names} start is there")
         return
     lost = dict.fromkeys(agent for each in gone.values() for agent in each)
-    yield Check(
+    yield Check.failed(
         CHECK,
-        False,
         f"{', '.join(gone)} is gone, and the settings of {', '.join(lost)} start it",
         f"`memory-sidecar setup {' '.join(lost)}` names the program of this installation",
     )
@@ -54,9 +53,8 @@ def _check_skills(pieces: Sequence[Piece]) -> Iterator[Check]:
     others = (piece for piece in pieces if piece.text != texts.get(piece.what, piece.text))
     agents = dict.fromkeys(each.agent for each in others if read_text(each.path) == each.text)
     if agents:
-        yield Check(
+        yield Check.failed(
             CHECK,
-            False,
             f"the skills of {', '.join(agents)} are those of another version",
             f"`memory-sidecar setup {' '.join(agents)}` replaces them",
         )

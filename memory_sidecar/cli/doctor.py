@@ -29,7 +29,7 @@ def doctor(call: Call, fix: bool) -> list[Check]:
     try:
         codebase = call.services.codebase(call.db)
     except PathRefused as error:  # the data directory is a file
-        return _report(call, [Check("data directory", False, error.message, error.hint)])
+        return _report(call, [Check.failed("data directory", error.message, error.hint)])
     with suppress(SidecarError):  # a failed check reports a list of sources that cannot be read
         codebase.registry.warn_if_lost(call.reporter)
     checks = _examine(call, codebase)
