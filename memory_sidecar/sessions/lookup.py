@@ -159,35 +159,41 @@ def read_heads(
 
     Those whose files are gone are left out.
     """
-    found = connection.execute(
-        "SELECT s.source, s.path, s.id, s.session_id, s.title, u.brief, s.project_path,"
-        f" s.created_at, s.updated_at, {_ENDED}, s.message_count, u.outcome,"
-        " s.metadata ->> '$.pinned',"
-        " (SELECT json_group_array(topic) FROM"
-        " (SELECT topic FROM topics t WHERE t.session_id = s.id ORDER BY t.id))"
+    columns = ", ".join(sql for sql, _ in _HEAD.values())
+    found: Any = connection.execute(
+        f"SELECT s.source, s.path, s.id, {columns}"
         " FROM sessions s JOIN summaries u ON u.session_id = s.id"
         " WHERE s.id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(rows)),),
     )
     return {
-        row: Head(
-            session_id=session_id,
-            title=title or brief,
-            brief=brief,
-            project_path=project_path,
-            created_at=iso_utc(created_at),
-            updated_at=iso_utc(updated_at),
-            ended_at=iso_utc(ended_at),
-            message_count=message_count,
-            topics=tuple(json.loads(topics)),
-            outcome=Outcome(outcome) if outcome else None,
-            pinned=bool(pinned),
-        )
-        for source, path, row, session_id, title, brief, project_path, created_at, updated_at,
-        ended_at, message_count, outcome, pinned, topics in found
+        row: Head(**{
+            name: shown(value)
+            for (name, (_, shown)), value in zip(_HEAD.items(), values, strict=True)
+        })
+        for source, path, row, *values in found
         if not is_deleted(source, path)
     }  # fmt: skip
 
+
+_HEAD: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "session_id": ("s.session_id", str),
+    "title": ("iif(s.title <> '', s.title, u.brief)", str),
+    "brief": ("u.brief", str),
+    "project_path": ("s.project_path", str),
+    "created_at": ("s.created_at", iso_utc),
+    "updated_at": ("s.updated_at", iso_utc),
+    "ended_at": (_ENDED, iso_utc),
+    "message_count": ("s.message_count", int),
+    "topics": (
+        "(SELECT json_group_array(topic) FROM"
+        " (SELECT topic FROM topics t WHERE t.session_id = s.id ORDER BY t.id))",
+        lambda topics: tuple(json.loads(topics)),
+    ),
+    "outcome": ("u.outcome", lambda outcome: Outcome(outcome) if outcome else None),
+    "pinned": ("s.metadata ->> '$.pinned'", bool),
+}
+"""How each field of `Head` is read from the rows, and shown."""
 
 _SHOWN = {
     HitKind.SUMMARY: "SELECT u.id, u.session_id, s.created_at, u.brief,"
