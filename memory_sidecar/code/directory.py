@@ -223,5 +223,5 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
 
 def typed_path(connection: Connection, source: str, path: str) -> str:
     """Return the path of a file, quoted, as a shell takes it in any folder."""
-    root: Any = connection.execute("SELECT root FROM sources WHERE name = ?", (source,)).get
-    return quote(f"{root}/{path}" if root else path)
+    known = known_sources(connection).get(source)
+    return quote(f"{known.root}/{path}" if known else path)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_sidecar.code.document import DefinitionRow, Place, read_places
@@ -22,6 +21,7 @@ from memory_sidecar.core.results import build_from
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.read import read_text
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
+from memory_sidecar.index.report import known_sources
 
 T = TypeVar("T", bound=DefinitionPlace)
 
@@ -304,13 +304,10 @@ class Graph:
         """Return the present lines of a file; none if it cannot be read."""
         file = source, path
         if file not in self._lines:
-            root: Any = self.connection.execute(
-                "SELECT root FROM sources WHERE name = ?", (source,)
-            ).get
-            found = SourceFile(path, 0, 0, 0)
             self._lines[file] = []
-            with suppress(OSError):
-                read = read_text(Path(root or "/"), found, max_file_bytes=MAX_READ_BYTES)
+            with suppress(OSError, KeyError):
+                root, found = known_sources(self.connection)[source].root, SourceFile(path, 0, 0, 0)
+                read = read_text(root, found, max_file_bytes=MAX_READ_BYTES)
                 if not read.skip_reason:
                     self._lines[file] = read.text.split("\n")
         return self._lines[file]
