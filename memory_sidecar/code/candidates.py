@@ -5,9 +5,11 @@ They lie in the source and the family of languages of the use. `code.resolve` ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
@@ -69,6 +71,59 @@ class _Family:
     outers: frozenset[str]  # the owners of those that stand behind no variable
     files: Set[int]  # the ids of all files that define it
     is_file: bool  # whether one of these is called so, too
+
+
+class _Asked(NamedTuple):
+    """What a use asks of the definitions of its name. Those that ask the same have the same answer.
+
+    It is the key of that answer, which must depend on nothing else.
+    """
+
+    name: str
+    realm: tuple[str, str]
+    file: int  # its own, where that has definitions which no other sees, or 0
+    is_bare: bool  # means nothing of an inner module and, of too many, no constant of an enum
+    behind: str  # what `may_stand_behind` is asked; empty for all
+    fields: re.Pattern[str]  # matches the signatures of fields that it may mean
+    called: frozenset[str | int]  # of a call: whose fields it may mean even so
+    unmeant: Collection[str]  # kinds that it does not mean
+    doubted: Collection[str]  # kinds that it means only if there is nothing else
+
+    @classmethod
+    def by(cls, name: str, at: NamedFile, place: Place, family: _Family) -> _Asked:
+        receiver, scoping = place.receiver, at.scoping
+        is_own = is_self(receiver, at)
+        fields = fields_for(at, place) if family.fields else ANY
+        called = {receiver, at.id if is_own or not receiver else 0}
+        return cls(
+            name,
+            at.realm,
+            file=at.id if at.id in family.local else 0,
+            is_bare=not receiver
+            and (scoping.dotted_constants or place.how in scoping.behind_modules),
+            behind="" if is_own else deciding_receiver(place, family.outers),
+            fields=fields,
+            called=family.fields & called if fields is CALLABLE else frozenset(),
+            unmeant=scoping.unmeant.get(place.how, ()),
+            doubted=scoping.doubted.get(place.how, ()),
+        )
+
+    def choose(self, family: _Family) -> tuple[Defined, ...]:
+        """Return what it may mean, doubted kinds too; a call means any field if nothing else."""
+        shown = tuple(
+            d
+            for d in (*family.local.get(self.file, ()), *family.shared)
+            if d.kind not in self.unmeant and (not self.behind or may_stand_behind(self.behind, d))
+        )
+        found = tuple(
+            d
+            for d in shown
+            if self.fields is ANY
+            or not is_field(d)
+            or self.fields.search(d.signature)
+            or not self.called.isdisjoint((d.owner, d.at.id))
+        )
+        return found or (shown if self.fields is CALLABLE else ())
 
 
 @dataclass(frozen=True)
@@ -140,61 +195,36 @@ class CandidateFinder:
         family = self._family_of(name, at)
         if family.is_file and self.modules.is_file(name, at, place, family.files):
             return NameCandidates(Meaning())
-        fields = fields_for(at, place) if family.fields else ANY
-        own = at.id if not place.receiver or is_self(place.receiver, at) else 0
-        called = family.fields & {place.receiver, own} if fields is CALLABLE else None
-        local = at.id if at.id in family.local else None
-        is_bare = not place.receiver and (
-            at.scoping.dotted_constants or place.how in at.scoping.behind_modules
-        )
-        unmeant = at.scoping.unmeant.get(place.how, ())
-        doubted = at.scoping.doubted.get(place.how, ())
-        behind = "" if is_self(place.receiver, at) else deciding_receiver(place, family.outers)
-        key = (name, at.realm, fields, called, local, is_bare, unmeant, doubted, behind)
-        if key not in self._candidates:
-            shown = tuple(
-                d
-                for d in (*family.local.get(at.id, ()), *family.shared)
-                if d.kind not in unmeant and (not behind or may_stand_behind(behind, d))
+        asked = _Asked.by(name, at, place, family)
+        if asked not in self._candidates:
+            found = asked.choose(family)
+            sure = tuple(d for d in found if d.kind not in asked.doubted)
+            self._candidates[asked] = (
+                self._sorted_out(sure, asked.is_bare) if sure else NameCandidates(Meaning(found))
             )
-            found = tuple(
-                d
-                for d in shown
-                if fields is ANY
-                or not is_field(d)
-                or fields.search(d.signature)
-                or (called and (d.owner in called or d.at.id in called))
-            )
-            found = found or (shown if called is not None else ())
-            sure = tuple(d for d in found if d.kind not in doubted)
-            self._candidates[key] = (
-                self._sorted_out(sure, is_bare) if sure else NameCandidates(Meaning(found))
-            )
-        found_all = self._candidates[key]
+        found_all = self._candidates[asked]
         if not found_all.files:
-            return self._behind(place.receiver, key)
+            return self._behind(place.receiver, asked)
         if at.scoping.imports_packages and (not place.receiver or place.how == "import"):
-            return self._imported(name, at, place, key)
+            return self._imported(name, at, place, asked)
         if at.scoping.imports_paths and not is_self(place.receiver, at):
-            return self._followed(name, at, place, key)
+            return self._followed(name, at, place, asked)
         return found_all
 
-    def _followed(
-        self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
-    ) -> NameCandidates:
-        """Return those candidates of `key` that the file's imports lead to; if none, all.
+    def _followed(self, name: str, at: NamedFile, place: Place, asked: _Asked) -> NameCandidates:
+        """Return those candidates of `asked` that the file's imports lead to; if none, all.
 
         Behind a receiver, only the receiver's own members and what is in no class must be imported
         with it. A bare name means no top of a module that it is surely not imported from.
         """
-        found_all = self._candidates[key]
+        found_all = self._candidates[asked]
         subject = place.receiver or name
         modules = (
             frozenset({place.module} - {""})
             if place.module or place.how == "import"
             else self.modules.modules_of(subject, at, taken=at.id not in found_all.files)
         )
-        narrow = (*key, modules, at.id, subject)
+        narrow = (asked, modules, at.id, subject)
         if not modules and (place.receiver or place.how == "import"):
             return found_all
         if narrow in self._candidates:
@@ -220,27 +250,25 @@ class CandidateFinder:
         self._candidates[narrow] = found_all
         return found_all
 
-    def _imported(
-        self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
-    ) -> NameCandidates:
-        """Return those candidates of `key` that the file's imports of `name` do not rule out."""
+    def _imported(self, name: str, at: NamedFile, place: Place, asked: _Asked) -> NameCandidates:
+        """Return those candidates of `asked` that the file's imports of `name` do not rule out."""
         packages = self._packages.imported(name, at, place)
         if not packages:
-            return self._candidates[key]
-        narrow = (*key, packages, at.id)
+            return self._candidates[asked]
+        narrow = (asked, packages, at.id)
         if narrow not in self._candidates:
             may_be = partial(self._packages.may_be_of, packages)
-            found = self._candidates[key].by_name.definitions
+            found = self._candidates[asked].by_name.definitions
             kept = tuple(d for d in found if d.at.id == at.id or may_be(d))
             self._candidates[narrow] = self._sorted_out(kept)
         return self._candidates[narrow]
 
-    def _behind(self, receiver: str, key: tuple[object, ...]) -> NameCandidates:
-        """Return the members of class `receiver` among the too many candidates of `key`, or all."""
-        named = self._candidates[key].by_owner.get(receiver) if receiver else None
+    def _behind(self, receiver: str, asked: _Asked) -> NameCandidates:
+        """Return the members of class `receiver` among the too many of `asked`, or all."""
+        named = self._candidates[asked].by_owner.get(receiver) if receiver else None
         if not named or len(named) > MAX_CANDIDATES:
-            return self._candidates[key]
-        narrow = (*key, receiver)
+            return self._candidates[asked]
+        narrow = (asked, receiver)
         if narrow not in self._candidates:
             self._candidates[narrow] = self._sorted_out(tuple(named))
         return self._candidates[narrow]
