@@ -127,9 +127,8 @@ def parse_past_time(text: str | None, *, clock: Clock = system_clock) -> int | N
         return None
     when = text.strip()
     when = when[:-4] if when.lower().endswith(" ago") else when
-    at, lasting = _at_or_lasting(
-        when, example="2026-03-01, March 2026, 2026-03-01T09:12:00Z or 2 weeks ago"
-    )
+    example = "2026-03-01, March 2026, 2026-03-01T09:12:00Z, 7d or 2 weeks ago"
+    at, lasting = _at_or_lasting(when, example=example)
     return at if at is not None else max(clock() - lasting, 0)
 
 

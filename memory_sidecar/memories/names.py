@@ -26,6 +26,7 @@ SLUG_OF = 300  # characters: what of a text a name is made of
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"\w+")
+_INNER_CAPITAL = re.compile(r"(?<!\w)[`'\"(]*\w*[^\W\d_A-Z][A-Z]")
 _PLAIN = re.compile(r"(?:(?!_|[.,]\d|(?<!\w)--?\w)[\w\s.,:;'\"`()/-])*")
 _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
@@ -229,15 +230,17 @@ def slug(text: str) -> str:
 def rest_of_title(title: str, path: str) -> str:
     """Return `title` from where the name at `path`, a slug of how it begins, leaves off.
 
-    All of it where the name says something else, or lost a mark that means something: `C++`, `3.5`,
-    `--force`, `parse_args`.
+    From an earlier word, if that lost capitals within it: `PoolTimedOut`. All of it where the name
+    says something else, or lost a mark that means something: `C++`, `3.5`, `--force`, `parse_args`.
     """
     stem = path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
     plain = _PLAIN.match(title, 0, SLUG_OF)
     for word in _WORD.finditer(plain[0] if plain else ""):
         if slug(title[: word.end()]) == stem:
-            rest = title[word.end() :]
-            return f"…{rest}" if any(map(str.isalnum, rest)) else ""
+            lost = _INNER_CAPITAL.search(title, 0, word.end())
+            start = lost.start() if lost else word.end()
+            rest = title[start:] if any(map(str.isalnum, title[start:])) else ""
+            return f"…{rest}" if start and rest else rest
     return title
 
 

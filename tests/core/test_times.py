@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from memory_sidecar.core.errors import UsageError
@@ -169,6 +171,14 @@ def test_a_coming_moment_is_said_or_counted_on():
 def test_what_is_no_time_is_a_usage_error(read):
     with pytest.raises(UsageError, match="'tomorrow' is not a time"):
         read("tomorrow", clock=lambda: MARCH_1)
+
+
+def test_each_form_that_a_refusal_names_is_read():
+    with pytest.raises(UsageError) as refused:
+        parse_past_time("last Friday", clock=lambda: MARCH_1)
+    forms = re.split(", | or ", refused.value.hint.removeprefix("for example "))
+    assert len(forms) == 5
+    assert all(parse_past_time(form, clock=lambda: MARCH_1) is not None for form in forms)
 
 
 @pytest.mark.parametrize("text", ["9999y", "1969-12-31"])
