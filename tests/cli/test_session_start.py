@@ -64,7 +64,7 @@ def test_what_is_pinned_comes_first_and_then_the_latest(begin):
     begin("shop", "store", "Totals are cents", "--category", "preference", "--pin")
     for number in range(9):
         begin("shop", "store", f"Lesson {number}", "--category", "xyzabcdef"[number])
-    begin("shop", "update", "z/lesson-2", "--tag", "area:cart")
+    begin("shop", "update", "z/lesson-2", "--status", "valid")
     _, *memories = begin("shop", "session", "start").out.splitlines()
     names = [line.rpartition("/")[2].removesuffix(".md") for line in memories]
     assert names == ["totals-are-cents", "lesson-2", *(f"lesson-{at}" for at in range(8, 2, -1))]
