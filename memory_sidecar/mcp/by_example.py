@@ -23,6 +23,7 @@ from memory_sidecar.mcp.code import (
     Hits,
     shorten_hits,
 )
+from memory_sidecar.mcp.listing import PlaceLine, list_rows
 from memory_sidecar.mcp.names import MAX_PLACES, likeliest_file
 from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.where import (
@@ -63,8 +64,8 @@ class Matches(Answer):
     matches: tuple[Match, ...]
 
     def text(self) -> str:
-        lines = (
-            f"{visible_line(f'{each.filename}:{each.location}')}  {each.line.strip()[:MAX_LINE]}"
+        lines = list_rows(
+            PlaceLine(visible_line(each.filename), each.location, "", each.line.strip()[:MAX_LINE])
             for each in self.matches
         )
         return "\n".join(lines) or "nothing found: words in comments and strings are not code"

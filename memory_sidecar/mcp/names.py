@@ -29,6 +29,7 @@ from memory_sidecar.core.visible import visible_line
 from memory_sidecar.index.report import is_indexed, list_files
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.listing import PlaceLine, list_rows
 from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.where import (
     chosen_sources,
@@ -82,7 +83,7 @@ class Definitions(Answer):
     more: More = 0
 
     def text(self) -> str:
-        return _list_hits(self.definitions, _definition_line, self.more)
+        return _list_hits(self.definitions, _definition_row, self.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class References(Answer):
         return cls(references=tuple(found), more=found.more, more_in=left)
 
     def text(self) -> str:
-        return _list_hits(self.references, _reference_line, self.more, self.more_in)
+        return _list_hits(self.references, _reference_row, self.more, self.more_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,31 +316,31 @@ def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
 
 
 def _list_hits(
-    hits: Sequence[H], describe: Callable[[H, str], str], more: int, more_in: str = ""
+    hits: Sequence[H], row_of: Callable[[H, str], PlaceLine], more: int, more_in: str = ""
 ) -> str:
-    """List `hits`, a line each by `describe`, and say how many `more` there are, and where."""
-    lines = [*dict.fromkeys(describe(each, _file_label(each, hits)) for each in hits)]
+    """List `hits` by the `row_of` each, and say how many `more` there are, and where."""
+    lines = list_rows(row_of(each, _file_label(each, hits)) for each in hits)
     way = "a larger top_k gives them" if len(hits) < MAX_PLACES else "paths leave some out"
     count = ", in ".join(filter(None, (f"{more} more", more_in)))
     lines += [visible_line(f"{count}: {way}")] if more else []
     return "\n".join(lines) or "nothing found"
 
 
-def _definition_line(hit: DefinitionHit, file: str) -> str:
-    where = f"{file}:{hit.start_line}-{hit.end_line}"
+def _definition_row(hit: DefinitionHit, file: str) -> PlaceLine:
     inside = f" in {hit.enclosing}" if hit.enclosing else ""
-    sure = "" if hit.confidence == "exact" else f"  ({hit.confidence})"
-    return f"{where}{inside}  {hit.signature}{sure}"
+    sure = "" if hit.confidence == "exact" else f" ({hit.confidence})"
+    return PlaceLine(file, f"{hit.start_line}-{hit.end_line}{inside}", sure, hit.signature)
+
+
+def _reference_row(hit: ReferenceHit, file: str) -> PlaceLine:
+    steps = f", {hit.depth} steps" if hit.depth > 1 else ""
+    inside = f" in {hit.enclosing}" if hit.enclosing else ""
+    gone = ", of a removed definition" if hit.is_gone is True else ""
+    sure = f" ({hit.confidence}{steps}{gone})"
+    return PlaceLine(file, f"{hit.start_line}{inside}", sure, hit.code)
 
 
 def _outline_lines(hit: DefinitionHit, depth: int, around: str) -> Iterator[str]:
     if around:
         yield f"{'  ' * (depth + 3)}in {around}"
     yield f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"
-
-
-def _reference_line(hit: ReferenceHit, file: str) -> str:
-    steps = f", {hit.depth} steps" if hit.depth > 1 else ""
-    inside = f" in {hit.enclosing}" if hit.enclosing else ""
-    gone = ", of a removed definition" if hit.is_gone is True else ""
-    return f"{file}:{hit.start_line}{inside} ({hit.confidence}{steps}{gone})  {hit.code}"

@@ -101,8 +101,31 @@ def test_of_a_file_with_lines_only_what_stands_there_counts_as_changed(reader, p
     assert "no definition stands at those lines of two.py" in text_of(
         call(reader, "impact", files=["two.py:3"])
     )
-    told = text_of(call(reader, "impact", files=["two.py"])).splitlines()
-    assert len(told) == 2  # both names stand in one line: it is told once
+    assert text_of(call(reader, "impact", files=["two.py"])).splitlines() == [
+        "use.py (exact)",
+        "  1  from two import one, two",  # both names stand in one line: it is told once
+        "  3  f(one(), two(), two())",
+    ]
+
+
+def test_the_file_and_confidence_of_several_places_are_told_once(reader, project):
+    (project / "one.py").write_text("def heron():\n    pass\n\n\ndef nest():\n    heron()\n")
+    (project / "many.py").write_text("from one import heron\n\nheron()\n")
+    (project / "other.py").write_text("self.heron()\nbird.heron()\n")
+    reader.codebase.index([project], reporter=Silent())
+    assert text_of(call(reader, "refs", name="heron")).splitlines() == [
+        "one.py:6 in nest (exact)  heron()",
+        "many.py (exact)",
+        "  1  from one import heron",
+        "  3  heron()",
+    ]
+    places = text_of(call(reader, "grep", pattern="heron()")).splitlines()
+    assert places == ["many.py:3-3  heron()", "one.py:6-6  heron()"]
+    assert text_of(call(reader, "grep", pattern="$_.heron()")).splitlines() == [
+        "other.py",
+        "  1-1  self.heron()",
+        "  2-2  bird.heron()",
+    ]
 
 
 def test_a_change_tells_nothing_of_files_that_are_not_indexed(reader, project, tmp_path):
