@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_sidecar.agents.store import AgentStore
-from memory_sidecar.agents.written import as_notice, index_paths
+from memory_sidecar.agents.written import EMBED_WITHIN_S, as_notice, index_paths
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import (
     CannotWrite,
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """Names that a registered directory cannot have: the agent's own sources and files have them."""
 
-EMBED_WITHIN_S = 10.0  # how long a question waits for vectors that no daemon makes
 
 T = TypeVar("T")
 

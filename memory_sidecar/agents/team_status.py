@@ -76,5 +76,5 @@ def team_line(team: TeamStatus) -> str:
     if differing := [head.path for each in team.agents for head in each.differing]:
         line += f", and {', '.join(differing)} different from this machine"
     if unsent := [each.name for each in team.agents if each.unsent]:
-        line += f"; not sent to it yet: all that was changed here of {', '.join(unsent)}"
+        line += f"; not all that was changed here of {', '.join(unsent)} is there yet"
     return line

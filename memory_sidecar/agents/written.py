@@ -18,6 +18,7 @@ from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import ScanScope
 
 AT_ONCE, AT_ONCE_S = 64, 1.0  # how many texts a caller waits for to be embedded, and how long
+EMBED_WITHIN_S = 10.0  # how long a caller waits for vectors that no daemon makes
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +34,9 @@ def index_paths(
 ) -> None:
     """Index the files at the paths `under` of `source`.
 
-    Calls `first` before, under the lock. Embeds the texts, too, if there is a model, time and few
-    of them. `is_done()` tells whether another writing process has indexed the files.
+    Calls `first` before, under the lock. Embeds the texts, too, if there is a model and time, and
+    in a process that watches only a few of them: it embeds the others later, as questions do
+    elsewhere. `is_done()` tells whether another writing process has indexed the files.
     """
     owner, began = database.owner, monotonic()
 
@@ -47,7 +49,8 @@ def index_paths(
                 owner.embed(reporter, parts=[(source.name, "")], until=is_late)
 
     def is_late() -> bool:
-        return database.is_watching and monotonic() > began + AT_ONCE_S
+        within_s = AT_ONCE_S if database.is_watching else EMBED_WITHIN_S
+        return monotonic() > began + within_s
 
     owner.loop.ask(
         work, reporter, urgency=Urgency.SHORT, patience_s=STORE_PATIENCE_S, is_redundant=is_done

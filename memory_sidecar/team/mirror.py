@@ -90,12 +90,12 @@ class Mirror:
             if not wanted.joins:
                 state.require_same_team(news, self.agent, self.link.shown)
             state.hear(news)
-            if wanted.gives:
-                ours = local_files(self.folders.values(), state, wanted.changed)
-            else:
-                ours = self._hash_files(state.open)
+            if not wanted.gives:
+                return _MirrorPass(self, wanted, self._hash_files(state.open), state).run()
+            ours = local_files(self.folders.values(), state, wanted.changed)
             done = _MirrorPass(self, wanted, ours, state).run()
-            if wanted.gives and done.failure is None:
+            state.kept = (state.kept | done.left_out.keys()) & (ours.keys() - set(done.given))
+            if done.failure is None:
                 state.owes, state.removed = False, set()
             return done
 
@@ -115,17 +115,15 @@ class Mirror:
         if self.state_file.has_notes or state.removed:
             return True
         if not state.owes:
-            return False
-        ours = local_files(self.folders.values(), state, ())  # one that only took files owes none
-        return ours.keys() != state.files.keys() or any(
-            each.hash != state.base(path) for path, each in ours.items()
-        )
+            ours = self._hash_files(state.kept)
+        else:  # one that only took files owes none
+            ours = local_files(self.folders.values(), state, ())
+            if ours.keys() != state.files.keys():
+                return True
+        return any(each.hash != state.base(path) for path, each in ours.items())
 
     def has_news(self) -> bool:
-        """Whether the team has changes to take: unread ones, or those that a push has only read.
-
-        Raises DatabaseError, also for the database of another team.
-        """
+        """Whether there is something to take, if only read by a push. Raises DatabaseError."""
         state = self.state_file.load()
         news = self._read_news(state)
         state.require_same_team(news, self.agent, self.link.shown)

@@ -102,6 +102,7 @@ class MirrorState(msgspec.Struct):
     seen_at_us: int = 0  # when that was read, by the server's clock: all up to `seen` is older
     owes: bool = False  # whether the team lacks changes made by commands here
     removed: set[str] = set()  # those of `files` removed by commands that the team still has
+    kept: set[str] = set()  # files here that were not given, such as those with a secret
     files: dict[str, Known] = {}  # the base
     open: dict[str, TeamFile] = {}  # the team's files that differ from the base, not yet taken
 

@@ -232,6 +232,19 @@ def test_a_question_without_a_daemon_waits_for_many_vectors_only_a_while(
     assert 0 < vectors_pending(agent) < left
 
 
+def test_a_caller_without_a_daemon_waits_for_vectors_of_what_it_wrote_only_a_while(
+    make_agent, folder, notices, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.agents.written.EMBED_WITHIN_S", 0.0)
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 8)
+    for number in range(20):
+        write_memory(folder, f"{number:02}.md", f"Number {number}.")
+    agent = make_agent()
+    agent.index([f"{number:02}.md" for number in range(20)], reporter=notices, directory="memories")
+    assert vectors_pending(agent) == 12
+    assert len(paths(agent)) == 20
+
+
 def test_a_first_pass_that_takes_long_is_waited_for_once(begun, notices, monkeypatch):
     patience = "memory_sidecar.index.database.MISSING_PATIENCE_S"
     agent, start = begun

@@ -436,7 +436,7 @@ def test_a_role_that_may_only_read_hears_of_the_others_though_it_stored_somethin
     stored = reader("store", "Never retry", "--agent", "shared", "--category", "rules")
     assert "gets later what is changed here: " in stored.err
     assert "grants memory_sidecar_agent: see" in stored.err
-    assert "not sent to it yet: all that was changed here of shared" in reader("status").out
+    assert "; not all that was changed here of shared is there yet" in reader("status").out
     checks = [check.text for check in examine_team(reader.services)]
     assert checks[1:] == ["not all that was changed here is there yet"]
     assert [each["unsent"] for each in writer.valid_json("status")["team"]["agents"]] == [False]
@@ -480,8 +480,12 @@ def test_secrets_and_what_is_no_text_stay_here(address, machine):
     assert set(reasons) == {"key.md", "latin.md"}
     assert key not in str(reasons)
     assert found(two, "city") == []
+    for each, text in ((one, "shared is there yet"), (two, " it stores shared\n")):
+        assert text in each("status").out
+    (one.folder("shared") / "latin.md").unlink()
     given = one.json("memory", "push", "--agent", "shared", "--allow-secrets")
     assert given["given"] == ["key.md"]
+    assert "shared is there yet" not in one("status").out
 
 
 def test_an_agent_that_is_not_named_stays_here(address, machine):
