@@ -189,7 +189,7 @@ class CandidateFinder:
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
-        is_include = at.scoping.includes_files and place.how == "import" and not place.receiver
+        is_include = at.scoping.imports == "text" and place.how == "import" and not place.receiver
         if is_include or place.receiver in at.scoping.primitives:
             return NameCandidates(Meaning())
         family = self._family_of(name, at)
@@ -205,9 +205,9 @@ class CandidateFinder:
         found_all = self._candidates[asked]
         if not found_all.files:
             return self._behind(place.receiver, asked)
-        if at.scoping.imports_packages and (not place.receiver or place.how == "import"):
+        if at.scoping.imports == "package" and (not place.receiver or place.how == "import"):
             return self._imported(name, at, place, asked)
-        if at.scoping.imports_paths and not is_self(place.receiver, at):
+        if at.scoping.imports == "path" and not is_self(place.receiver, at):
             return self._followed(name, at, place, asked)
         return found_all
 

@@ -97,7 +97,7 @@ def of_required_table(
     `local Loader = require("core.loader")` calls it Loader, and that file mostly calls it M.
     """
     names = {variable, variable.lower()}
-    if not (at.scoping.imports_tables and graph.imports(at, names)):
+    if not (at.scoping.imports == "table" and graph.imports(at, names)):
         return ()
     there = (d for d in candidates if not names.isdisjoint(d.at.modules))
     return [d for d in there if d.scope and "." not in d.scope]

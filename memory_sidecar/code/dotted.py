@@ -59,7 +59,7 @@ class DottedFinder:
 
     def _modules(self, at: NamedFile, name: str, place: Place | None = None) -> Collection[str]:
         """Return the modules that a file imports `name` from, or as whose last part."""
-        if not at.scoping.imports_dotted:
+        if at.scoping.imports != "module":
             return ()
         is_import = place and place.how == "import"
         places = [place] if place and is_import else self._graph.imports_in(at, name)

@@ -30,7 +30,7 @@ class RenameFinder:
 
     def meant(self, name: str, at: NamedFile, place: Place) -> list[Defined]:
         """Return what a renamed `name` means at a place, or that member of a renamed receiver."""
-        if not (at.scoping.imports_paths and self._aliases & {name, place.receiver}):
+        if not (at.scoping.imports == "path" and self._aliases & {name, place.receiver}):
             return []
         is_bare = not place.receiver or self._is_taken(name, at, place.receiver)
         subject = name if is_bare else place.receiver
@@ -59,7 +59,7 @@ class RenameFinder:
     def aliases_of(self, defined: Defined) -> dict[str, set[int]]:
         """Return the other names under which files may use a definition, with these files."""
         found: dict[str, set[int]] = {}
-        if not defined.at.scoping.imports_paths or defined.scope:
+        if defined.at.scoping.imports != "path" or defined.scope:
             return found
         left = [(defined.at, each) for each in self._exported(defined.at, defined.name)]
         seen = set[object]()

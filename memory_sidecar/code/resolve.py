@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 from memory_sidecar.chunking.aliases import STAR
+from memory_sidecar.code.behind import BehindReceiver
 from memory_sidecar.code.candidates import (
     CandidateFinder,
     Meaning,
-    NameCandidates,
     is_at_root,
     is_self,
     one_or_all,
@@ -25,18 +25,12 @@ from memory_sidecar.code.candidates import (
 )
 from memory_sidecar.code.classes import BASES, Lineages, class_around, of_same_object
 from memory_sidecar.code.crates import behind_path, is_path_of_module
-from memory_sidecar.code.declared import (
-    is_known,
-    known_members,
-    member_of_variable,
-    members_by_variable_name,
-    of_required_table,
-)
+from memory_sidecar.code.declared import known_members, member_of_variable, of_required_table
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.dotted import DottedFinder
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
-from memory_sidecar.code.meant import is_field
-from memory_sidecar.code.namespaces import of_seen_class, seen_from
+from memory_sidecar.code.namespaces import seen_from
+from memory_sidecar.code.one_use import Finders, OneUse
 from memory_sidecar.code.renames import RenameFinder
 from memory_sidecar.code.results import Confidence
 
@@ -48,11 +42,11 @@ class Resolver:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._finder = CandidateFinder(graph)
         self.lineages = Lineages(graph)
-        self.modules = self._finder.modules
-        self.renames = RenameFinder(self.modules)
-        self.dotted = DottedFinder(graph)
+        self._finder = CandidateFinder(graph)
+        modules = self._finder.modules
+        self.renames = RenameFinder(modules)
+        self._finders = Finders(graph, self.lineages, modules, DottedFinder(graph))
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
@@ -62,47 +56,26 @@ class Resolver:
         candidates = self._finder.find(name, at, place)
         if not candidates.files:
             return candidates.by_name
-        may_inherit = at.scoping.inherits_bare and bool(candidates.members)
+        may_inherit = at.scoping.bare_members == "inherited" and bool(candidates.members)
         needs_around = is_self(place.receiver, at) or (
             may_inherit or (not place.receiver and at.id in candidates.files)
         )
         within = place.within if needs_around else None
         key = (name, at.id, place.receiver, place.how, within, place.module)
         if key not in self._meanings:
-            resolving = _Resolving(self, name, at, place, candidates)
+            resolving = _Resolving(self._finders, name, at, place, candidates)
             self._meanings[key] = resolving.meaning()
         return self._meanings[key]
 
 
-class _Resolving:
+class _Resolving(OneUse):
     """Resolves one reference; used by `Resolver` alone."""
-
-    def __init__(
-        self, resolver: Resolver, name: str, at: NamedFile, place: Place, candidates: NameCandidates
-    ) -> None:
-        self._graph = resolver.graph
-        self._lineages = resolver.lineages
-        self._dotted = resolver.dotted
-        self._modules = resolver.modules
-        self._name = name
-        self._at = at
-        self._scoping = at.scoping
-        self._place = place
-        self._found = candidates
-        self._candidates = candidates.by_name.definitions
-        self._members = candidates.members
-        self._tops = candidates.tops
-        self._followed = candidates.followed
-
-    @cached_property
-    def _around(self) -> Defined | None:
-        return self._graph.enclosing(self._at, self._place)
 
     def meaning(self) -> Meaning:
         receiver = self._place.receiver
         is_package = (  # else a class, of which it is a member
             self._place.how == "import"
-            and self._scoping.imports_packages
+            and self._scoping.imports == "package"
             and all(d.owner != receiver for d in self._candidates)
         )
         if not receiver or is_package:
@@ -115,8 +88,8 @@ class _Resolving:
         if found := member_of_variable(self._lineages, self._at, self._place, self._found):
             return found
         table = of_required_table(self._graph, self._at, receiver, self._candidates)
-        sure = sole(self._followed, "exact")
-        return sure or sole(table, "likely") or self._resolve_member(receiver)
+        sure = sole(self._found.followed, "exact")
+        return sure or sole(table, "likely") or BehindReceiver(*self.all).meaning()
 
     def _resolve_bare(self) -> Meaning:
         """Resolve a name without a receiver."""
@@ -126,22 +99,22 @@ class _Resolving:
             return found
         if inherited := self._inherited():
             return one_or_all(inherited, "exact")
-        if self._graph.imports(self._at, [self._name]):
+        if self._is_imported(self._name):
             return self._resolve_imported()
         if self._scoping.namespaces and self._tops:
             return self._resolve_in_namespaces()
         tops = [d for d in self._tops if d.is_type or not self._scoping.files_are_classes]
-        if not tops and self._scoping.doubts_members:
-            return sole(
-                known_members(self._graph, self._at, self._candidates), "likely"
-            ) or Meaning(tuple(self._candidates))
+        if not tops and self._scoping.strange_members == "doubted":
+            known = known_members(self._graph, self._at, self._candidates)
+            return sole(known, "likely") or Meaning(self._candidates)
         beside = [d for d in tops if d.at.folder == self._at.folder]
-        near = sole(beside, "exact") if self._scoping.shares_folder else None
-        if found := near or (sole(tops, "exact") if self._scoping.shares_all else None):
+        around = {"folder": beside, "source": tops}
+        shared = (sole(around[circle], "exact") for circle in self._scoping.shares)
+        if found := next(filter(None, shared), None):
             return found
         if self._scoping.names_all:
-            shared = beside if self._scoping.shares_folder else self._star_imported()
-            return one_or_all(shared or self._dot_imported(), "likely")
+            several = beside if self._scoping.shares else self._star_imported()
+            return one_or_all(several or self._dot_imported(), "likely")
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if self._at.file.language == "kotlin":
             return sole(opened, "likely") or self._found.of_any_object
@@ -153,7 +126,7 @@ class _Resolving:
         """Whether a bare name cannot mean a constant, because its enum must stand before it."""
         if defined.kind != "constant" or not self._scoping.behind_enum:
             return False
-        is_open = self._scoping.opens_enums and self._graph.imports(self._at, [defined.owner])
+        is_open = self._scoping.behind_enum == "closed" and self._is_imported(defined.owner)
         around = self._around
         is_inside = around and (around.at, around.path) == (defined.at, defined.scope)
         return not (is_open or is_inside) and self._graph.kind_around(defined) == "enum"
@@ -161,8 +134,8 @@ class _Resolving:
     @cached_property
     def _unqualified(self) -> Sequence[Defined]:
         """The candidates that a bare name may mean if no import tells."""
-        is_imported = self._graph.imports(self._at, [self._name])
-        if not (self._tops or is_imported) and self._scoping.members_of_classes:
+        is_imported = self._is_imported(self._name)
+        if not (self._tops or is_imported) and self._scoping.strange_members == "imported":
             return tuple(filter(self._is_opened, self._candidates))
         if self._tops or not self._scoping.tells_members:
             return self._tops or self._candidates
@@ -178,11 +151,11 @@ class _Resolving:
             return self._graph.mentions(self._at, defined.owner)
         if self._scoping.bare_constants and defined.kind in (*FUNCTIONS, "constant"):
             return defined.kind == "constant"
-        return self._graph.imports(self._at, [defined.owner])
+        return self._is_imported(defined.owner)
 
     def _inherited(self) -> Sequence[Defined]:
         """Return what the classes around the place have of that name, or inherit."""
-        if not self._members or not self._scoping.inherits_bare:
+        if not self._members or self._scoping.bare_members != "inherited":
             return []
         members = self._found.members_by_owner
         around = self._around
@@ -200,7 +173,7 @@ class _Resolving:
 
     def _star_imported(self) -> list[Defined]:
         """Return what `from module import *` brings into a Python file."""
-        if not self._graph.imports(self._at, [STAR]):
+        if not self._is_imported(STAR):
             return []
         around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self._tops]
         return [d for d, names in around if self._graph.imports(self._at, names)]
@@ -217,11 +190,11 @@ class _Resolving:
         if found := self._dotted.meaning(self._name, self._at, self._place, self._tops):
             return found
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        sure: Confidence = "likely" if self._scoping.imports_paths else "exact"
-        if found := sole(self._followed, "exact") or sole(from_there, sure):
+        sure: Confidence = "likely" if self._scoping.imports == "path" else "exact"
+        if found := sole(self._found.followed, "exact") or sole(from_there, sure):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
-        if self._scoping.imports_packages:  # what else has that name is of another package
+        if self._scoping.imports == "package":  # what else has that name is of another package
             return one_or_all(from_there or self._unqualified, "likely")
         return sole(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
@@ -230,7 +203,8 @@ class _Resolving:
         around, line = self._around, self._place.line
         path = around.path if around else ""
         body = around.scope if around and line < around.start_line else path  # a decorator
-        imported = self._scoping.untyped_objects and self._graph.imports(self._at, [self._name])
+        imported = self._is_untyped and self._is_imported(self._name)
+        may_be_in_body = self._scoping.bare_members == "body"
         visible = [
             d
             for d in self._candidates
@@ -239,11 +213,11 @@ class _Resolving:
             and (
                 self._scoping.implicit_self
                 or d not in self._members
-                or (self._scoping.class_bodies and d.scope == body and d.start_line < line)
+                or (may_be_in_body and d.scope == body and d.start_line < line)
             )
             and d.owner != self._name  # not a constructor: its class is meant
             and not (imported and d.scope)  # a member: `res.send = …` beside `import send`
-            and (d.scope or not self._followed)  # else local to a function without a name
+            and (d.scope or not self._found.followed)  # else local to a function without a name
         ]
         innermost = max((len(d.scope) for d in visible), default=0)
         return [d for d in visible if len(d.scope) == innermost]
@@ -261,7 +235,7 @@ class _Resolving:
             beside = of_same_object(self._around, self._candidates)
             only = sole(beside, "exact") or sole(self._members, "likely")
             is_of_ours = only and (beside or self._is_related(only.definitions[0], lineage))
-            any_ = self._found.of_any_class if self._scoping.loose_members else None
+            any_ = self._found.of_any_class if self._scoping.objects != "of classes" else None
             return only if only and is_of_ours else any_ or Meaning(self._members)
         known = partial(self._graph.defined_for, self._at)
         is_foreign = len(lineage) > 1 and not any(map(known, lineage[1:]))
@@ -276,75 +250,3 @@ class _Resolving:
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
         """Whether the class of a member is derived from the first class of `lineage`."""
         return not lineage or lineage[0] in self._lineages.of(member.at, member.owner)[1:]
-
-    def _resolve_member(self, receiver: str) -> Meaning:
-        """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
-        named = [d for d in self._found.by_owner.get(receiver, ()) if self._is_shared(d)]
-        if found := self._resolve_of_class(named):
-            return found
-        found_all = NameCandidates(Meaning()) if self._scoping.includes_files else self._found
-        is_imported = self._graph.imports(self._at, [receiver])
-        if receiver in self._scoping.built_in and not (
-            is_imported or receiver in found_all.by_owner
-        ):
-            return Meaning()
-        of_module = found_all.tops_by_module.get(receiver, ())
-        modules = self._dotted.of_module(receiver, self._at, of_module)
-        if is_imported and (found := sole(modules, "exact")):
-            return found
-        packaged = found_all.tops_by_package.get(receiver, ())
-        if is_imported and (found := sole(packaged, "likely")):  # which re-exports the name
-            return found
-        if modules and not named and (found := sole(modules, "likely")):
-            return found
-        alike = members_by_variable_name(self._graph, self._at, receiver, self._found)
-        if found := sole(alike, "likely"):
-            return found
-        is_member = self._scoping.tells_members and not self._scoping.untyped_objects
-        fitting = self._members if is_member else () if self._tops else self._candidates
-        is_sole = len(fitting) == 1 and not is_imported
-        if is_sole and is_known(self._graph, self._at, fitting[0]):
-            return Meaning(tuple(fitting), "likely")
-        if not self._scoping.tells_members:
-            return self._found.of_any_class
-        if is_imported:
-            return self._resolve_member_of_import(receiver)
-        files = {d.at.id for d in (*modules, *packaged)}
-        others = (
-            d
-            for d in (self._candidates if self._scoping.untyped_objects else self._tops)
-            if self._scoping.module_paths or d.scope or d.at.id in files
-        )
-        return Meaning(self._members or tuple(others))
-
-    def _resolve_of_class(self, named: Sequence[Defined]) -> Meaning | None:
-        """Resolve to one of `named`, members of the classes that are called like the receiver."""
-        here = (d for d in named if d.at.id == self._at.id)
-        # Or to a type that stands behind a namespace of C++: a macro may open that.
-        is_typed = self._scoping.includes_files and self._place.how != "attribute"
-        typed = self._tops if is_typed and all(d.is_type for d in self._tops) else ()
-        has = partial(self._modules.is_global_for, self._at)
-        is_seen = not self._scoping.untyped_objects or all(  # no object of another module
-            d in self._members or has(d) for d in named
-        )
-        found = (
-            sole(named, "exact" if is_seen else "likely")
-            or sole(here, "exact")
-            or sole(typed, "likely")
-        )
-        if found or not (named and self._scoping.namespaces):
-            return found
-        seen = of_seen_class(self._graph, self._at, self._around, named)
-        return one_or_all(seen, "exact") if seen else None
-
-    def _is_shared(self, defined: Defined) -> bool:
-        """Whether this file has it, too: another JavaScript file's `console.log = …` is its own."""
-        is_own = defined.at.id == self._at.id or not self._scoping.untyped_objects
-        return is_own or bool(self._graph.kind_around(defined))
-
-    def _resolve_member_of_import(self, receiver: str) -> Meaning:
-        if self._graph.is_foreign(self._at, receiver):
-            return Meaning(tuple(d for d in self._tops if is_at_root(d)))
-        named = self._graph.defined_for(self._at, receiver)
-        is_object = self._scoping.untyped_objects or not all(map(is_field, named))
-        return Meaning((is_object and self._members) or self._tops)
