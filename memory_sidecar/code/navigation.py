@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -17,6 +16,7 @@ from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.mentions import notice_mentions
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name_in
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
@@ -26,11 +26,10 @@ from memory_sidecar.code.units import without_stubs
 from memory_sidecar.code.uses import UsePlace, uses_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import Reporter, name_first
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.report import list_files
 
 MAX_DEPTH = 10
-_TEMPLATES = (".razor", ".cshtml", ".vue", ".svelte", ".html")
 MAX_FOLLOWED = 100  # callers of one step, the surest, whose own callers are searched
 
 
@@ -61,10 +60,7 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
 def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     """Return the uses of the name, the surest first, then by path and line."""
     uses, targets, notices = _uses_of_query(Resolver(graph), asked)
-    own = {each.at.id for each in targets}
-    is_unused = targets and all(use.at.id in own for use in uses)
-    if is_unused and (named := _templates_naming(graph, targets)):
-        notices = (*notices, f"templates are read as text: {name_first(named, 3)} may use it")
+    notices += notice_mentions(graph, targets, uses, file_filter(asked.filter))
     uses.sort(key=UsePlace.order)
     return best_references(graph, uses, asked.filter, asked.top_k, notices)
 
@@ -75,6 +71,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     uses, targets, notices = _uses_of_query(resolver, asked)
     is_wanted = file_filter(asked.filter)
     uncalled = sum(use.is_uncalled and is_wanted(use.at.file) for use in uses)
+    mentions = notice_mentions(graph, targets, uses, is_wanted)
     known = {each.key for each in targets}
     found: list[UsePlace] = []
     unfollowed = 0
@@ -99,7 +96,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         beyond = f"{unfollowed}, beyond the surest {MAX_FOLLOWED} of their step"
         notice = f"callers not followed further: {beyond}; ask for one of them by its name"
         notices = (*notices, notice)
-    return best_references(graph, found, asked.filter, asked.top_k, notices)
+    return best_references(graph, found, asked.filter, asked.top_k, notices + mentions)
 
 
 def report_notices(found: Cut[Any], reporter: Reporter) -> None:
@@ -225,19 +222,6 @@ def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
                 others.append(unsure)
     having = {each.at.realm for each in own}
     yield from (*own, *(each for each in others if each.at.realm in having))
-
-
-def _templates_naming(graph: Graph, targets: Sequence[Defined]) -> list[str]:
-    """Return the paths of templates with a name of `targets`, of whose code no uses are known."""
-    those = " OR ".join(f"filename LIKE '%{suffix}'" for suffix in _TEMPLATES)
-    query = f"SELECT filename, code FROM code_chunks WHERE source = ? AND ({those})"
-    found = dict[str, None]()
-    for source, name in {(each.at.file.source, each.name): None for each in targets}:
-        is_named = re.compile(rf"\b{re.escape(name)}\b").search
-        rows: Any = graph.connection.execute(query, (source,))
-        named = (path for path, code in rows if name in code and is_named(code))
-        found |= {path: None for path in named if not graph.is_deleted(source, path)}
-    return [*found]
 
 
 def _at_line(graph: Graph, line: Line) -> Defined:

@@ -692,19 +692,6 @@ def test_a_type_is_not_used_by_the_methods_and_namespaces_of_its_name(run, tmp_p
     assert names == {"Sink", "First"}
 
 
-def test_what_only_templates_name_is_told_to_be_named_there(run, tmp_path):
-    files = {
-        "Cart.razor": "<p>@Total(1)</p>\n",
-        "Cart.razor.cs": "class Cart { int Total(int a) => Rate; int Rate = 1; int Rest = 1; }\n",
-        "Till.vue": "<template><p>{{ Totals }}</p></template>\n",
-    }
-    write_tree(tmp_path, files)
-    run("index", tmp_path, "--wait", "keyword")
-    told = "templates are read as text: Cart.razor may use it"
-    assert told in run("refs", "Total", cwd=tmp_path).err
-    assert "templates" not in run("refs", "Rest", cwd=tmp_path).err
-
-
 def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
     for source in ("first", "second"):
         (tmp_path / source).mkdir()
