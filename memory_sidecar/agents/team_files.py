@@ -75,7 +75,7 @@ class TeamFiles:
             self._agent.name,
             self._link.shown,
             tuple(map(_shown, done.given)),
-            tuple(map(_shown, done.taken)),
+            tuple(map(_shown, sorted(done.taken))),
             _differing(done.conflicts),
             tuple(KeptBack(_shown(path), reason) for path, reason in done.left_out.items()),
         )

@@ -52,6 +52,7 @@ from memory_sidecar.team.mirror_state import (
     local_files,
     read_or_none,
     reason_not_to_give,
+    run_at_once,
 )
 from memory_sidecar.team.schema import look_in_schema, make_schema
 
@@ -100,10 +101,7 @@ class Mirror:
             return done
 
     def note_owed(self, changed: Collection[str]) -> None:
-        """Note that the files `changed`, or those below such folders, were not given.
-
-        Waits for no exchange: the next one finds the note.
-        """
+        """Note for the next exchange that files at or below `changed` were not given."""
         named = tuple(f"{path}/" for path in changed)
         touched = [path for path in self.state_file.load().files if f"{path}/".startswith(named)]
         there = self._hash_files(touched)
@@ -292,9 +290,11 @@ class _MirrorPass:
 
     def _take(self, paths: Sequence[str]) -> None:
         for folder, contents in self._read(paths):
+            take, ours = partial(self._take_one, folder, contents), self.ours.keys()
             with folder.changing():
-                for path, found in contents.items():
-                    self._take_one(path, folder, path.partition("/")[2], found)
+                for path in sorted(contents.keys() & ours):  # archiving one may remove a folder
+                    take(path)
+                run_at_once(take, contents.keys() - ours)
         for path in paths:
             if self.mirror.folder_of(path) is None:
                 self.done.left_out[path] = NO_FILE_NAME
@@ -314,8 +314,9 @@ class _MirrorPass:
                 yield folder, {path: contents.get(path, GONE) for path in done}
                 left = left[len(done) :]
 
-    def _take_one(self, path: str, folder: MirroredFolder, file: str, found: Content) -> None:
-        (its_hash, text), team_hash = found, self.state.team(path)  # "": removed there
+    def _take_one(self, folder: MirroredFolder, contents: dict[str, Content], path: str) -> None:
+        (its_hash, text), file = contents[path], path.partition("/")[2]
+        team_hash = self.state.team(path)  # "": removed there
         if its_hash != team_hash:
             return  # changed since it was read; the next exchange takes it
         content = b"" if text is None else text.encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 import psycopg
 import pytest
@@ -14,7 +15,7 @@ from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX, file_hash
 from memory_sidecar.core.errors import DatabaseRefused
 from memory_sidecar.core.locks import hold_lock
-from memory_sidecar.team import mirror_rows, schema
+from memory_sidecar.team import mirror_rows, mirror_state, schema
 from memory_sidecar.team.mirror_state import MirrorStep, step_for
 from tests.conftest import Notices, write_memory
 
@@ -573,6 +574,26 @@ def test_large_files_are_taken_a_few_at_a_time(address, machine, monkeypatch):
         other.execute("UPDATE memory_sidecar.mirrored SET hash = '', content = NULL")
     assert sorted(one.json("memory", "pull", "--agent", "shared")["taken"]) == sorted(names)
     assert found(one, "text") == []
+
+
+def test_new_files_are_synced_to_the_disk_at_once(address, machine, monkeypatch):
+    one, two = machine("one", address), machine("two", address)
+    paths = [f"deep/new/{number}.md" for number in range(mirror_state.WRITERS)]
+    for path in paths:
+        write_memory(one.folder("shared"), path, f"Text of {path}.")
+    one("memory", "push", "--agent", "shared")
+    sync, all_there, writers = os.fsync, threading.Barrier(len(paths)), set()
+
+    def sync_with_the_others(descriptor):
+        writer = threading.current_thread()
+        if writer is not threading.main_thread() and writer not in writers:
+            writers.add(writer)
+            all_there.wait(timeout=60)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync_with_the_others)
+    assert two.json("memory", "pull", "--agent", "shared")["taken"] == paths
+    assert len(writers) == len(paths)
 
 
 def test_an_agents_own_memories_and_sessions_are_its_roles_even_by_sql(address, machine, login):
