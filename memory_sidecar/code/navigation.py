@@ -23,7 +23,7 @@ from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.code.units import without_stubs
-from memory_sidecar.code.uses import UsePlace, uses_of
+from memory_sidecar.code.uses import UsePlace, is_bare_call, uses_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter
@@ -116,6 +116,8 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
         inside = ((n, place) for n, place in calls_in(target.at) if first <= place.line <= last)
         for name, place in inside:
             meaning = resolver.meaning_of(name, target.at, place)
+            if place.how != "call" and meaning.confidence == "by name":
+                continue
             for each in meaning.definitions[:1]:
                 if is_wanted(each.at.file) and each.key != target.key:
                     others = len(meaning.definitions) - 1
@@ -241,7 +243,8 @@ def _at_line(graph: Graph, line: Line) -> Defined:
 def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:
     """Return the names called in a file and their places, by line."""
     uses = ((used.name, place) for used in graph.uses_in(at) for place in used.places)
-    return sorted((use for use in uses if use[1].how == "call"), key=lambda use: use[1].line)
+    calls = (each for each in uses if each[1].how == "call" or is_bare_call(each[0], at, each[1]))
+    return sorted(calls, key=lambda use: use[1].line)
 
 
 def best_references(

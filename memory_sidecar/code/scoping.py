@@ -66,6 +66,7 @@ class Scoping:
     behind_modules: Collection[str] = ()  # uses that name what an inner module has behind it only
 
     # A member of a class
+    bare_calls: bool = False  # a method is called by its name alone, without parentheses
     bare_members: BareMembers = ""
     strange_members: StrangeMembers = "any"
     objects: Objects = "of classes"
@@ -209,6 +210,7 @@ _SCOPINGS = {
     ),
     "ruby": Scoping(
         constructors={"initialize"},
+        bare_calls=True,
         bare_members="inherited",
         strange_members="doubted",
         file_import=_ANY_IMPORT,

@@ -34,18 +34,26 @@ class UsePlace:
 
     @property
     def is_call(self) -> bool:
-        return self.place.how == "call"
+        if self.place.how == "call":
+            return True
+        return is_bare_call(self.name, self.at, self.place) and self.confidence != "by name"
 
     @property
     def is_uncalled(self) -> bool:
         """Whether this surely uses the definition without a call, as a callback or a property."""
-        return self.place.how in ("attribute", "other") and self.confidence != "by name"
+        is_other = self.place.how in ("attribute", "other") and self.confidence != "by name"
+        return is_other and not self.is_call
 
     def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
         """Return the sort key of results: nearest, surest, asides last, then by place."""
         path = self.at.file.path
         rank = CONFIDENCES.index(self.confidence)
         return self.depth, rank, not self.is_near, is_aside(path), self.at.file, self.place.line
+
+
+def is_bare_call(name: str, at: NamedFile, place: Place) -> bool:
+    """Whether a name alone calls a method, if it means one: no constant, and a local is no use."""
+    return at.scoping.bare_calls and place.how == "other" and not name[:1].isupper()
 
 
 def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace]:

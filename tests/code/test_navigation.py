@@ -692,6 +692,22 @@ def test_a_type_is_not_used_by_the_methods_and_namespaces_of_its_name(run, tmp_p
     assert names == {"Sink", "First"}
 
 
+def test_a_bare_name_of_ruby_calls_the_method_that_it_means(run, tmp_path):
+    code = (
+        "class Carts\n  LIMIT = 3\n\n  def show\n    cart = find_cart\n    count = LIMIT\n"
+        "    [count, cart, odd]\n  end\n\n  def find_cart\n  end\n\n  def count\n  end\nend\n"
+    )
+    write_tree(tmp_path, {"carts.rb": code, "odd.rb": "class Odd\n  def odd\n  end\nend\n"})
+    run("index", tmp_path, "--wait", "keyword")
+    called = run("callees", "Carts.show", "--json", cwd=tmp_path).json
+    assert [each["name"] for each in called] == ["find_cart"]
+    (found,) = run("callers", "find_cart", "--json", cwd=tmp_path).json
+    assert found["start_line"] == 5
+    assert "without a call" not in run("callers", "find_cart", cwd=tmp_path).err
+    for name in ("count", "LIMIT"):  # a variable has its name, and a constant
+        assert run("callers", name, "--json", cwd=tmp_path).json == []
+
+
 def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
     for source in ("first", "second"):
         (tmp_path / source).mkdir()
