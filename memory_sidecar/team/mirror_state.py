@@ -24,6 +24,7 @@ from memory_sidecar.core.errors import DatabaseRefused, SidecarError
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.team.mirror_rows import News, TeamFile
@@ -130,8 +131,8 @@ class MirrorState(msgspec.Struct):
         same = sum(head.hash == self.base(head.path) for head in heads)
         if 2 * same < min(len(heads), len(self.files)):
             raise DatabaseRefused(
-                f"{shown} is another team's: of the {len(self.files)} files of {agent} that the"
-                f" last database had, it has {same}",
+                f"{shown} is another team's: it has {same} of the"
+                f" {pluralize(len(self.files), 'file')} of {agent} that the last database had",
                 hint="set `database` back, or give each team a data directory of its own;"
                 f" `memory-sidecar memory pull --agent {agent}` merges both teams'",
             )
