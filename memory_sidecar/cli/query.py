@@ -25,7 +25,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.code.excerpt import MAX_LOOKED_THROUGH, excerpt, stems_of
+from memory_sidecar.code.excerpt import excerpt, rows_to_search, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
@@ -95,16 +95,17 @@ def _hit_lines(hits: list[MemoryHit], question: str) -> Iterator[TextLine]:
     stems = stems_of(question)
     for hit in hits:
         lines = body_lines(hit, hit.content.strip("\n"))
-        looked_through = hit.content[:MAX_LOOKED_THROUGH].count("\n") + 1
-        part = excerpt(lines[:looked_through], stems, at_most=SHOWN_LINES)
+        rows = rows_to_search(lines, stems)
+        part = excerpt(lines[rows.start : rows.stop], stems, at_most=SHOWN_LINES)
+        first = rows.start + part.first
         weak = ["  weak match"] if hit.is_weak else []
         yield f"{hit.relevance:.3f}  ", *memory_line(hit, part.lines), *weak
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
-        if part.first:
+        if first:
             yield "  …"
         for line in part.lines:
             yield f"  {line}".rstrip()
-        if behind := len(lines) - part.first - len(part.lines):
+        if behind := len(lines) - first - len(part.lines):
             yield f"  … {pluralize(behind, 'more line')}"
         yield ""

@@ -11,7 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,27 @@ def excerpt(
     return Excerpt(kept[0], tuple(lines[kept[0] : kept[-1] + 1]))
 
 
+def rows_to_search(lines: Sequence[str], stems: Collection[str]) -> range:
+    """Return the rows of `lines` to look through for `stems`, of MAX_LOOKED_THROUGH characters.
+
+    Of a longer text it is the part with the most of `stems`, those in few parts counting more.
+    """
+    starts, size = [0], 0
+    for row, line in enumerate(lines):
+        size += len(line) + 1
+        if size > MAX_LOOKED_THROUGH and row > starts[-1]:
+            starts.append(row)
+            size = len(line) + 1
+    parts = [range(*ends) for ends in pairwise([*starts, len(lines)])]
+    if len(parts) == 1:
+        return parts[0]
+    texts = ("\n".join(lines[part.start : part.stop]).lower() for part in parts)
+    found = [[stem for stem in stems if stem in text] for text in texts]
+    counts = Counter(chain.from_iterable(found))
+    worth = [fsum(1 / counts[stem] for stem in each) for each in found]
+    return parts[worth.index(max(worth))]
+
+
 def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
 
@@ -106,12 +127,14 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     wrapper = textwrap.TextWrapper(
         width, expand_tabs=False, replace_whitespace=False, drop_whitespace=False
     )
-    parts = [
-        part
-        for line in mask_credentials(text[:MAX_LOOKED_THROUGH]).splitlines(keepends=True)
-        for part in wrapper.wrap(line)
-    ]
-    return elided(best_part(parts, stems, characters), parts, between="")
+    lines = text.splitlines(keepends=True)
+    rows = rows_to_search(lines, stems)
+    searched = mask_credentials("".join(lines[rows.start : rows.stop])[:MAX_LOOKED_THROUGH])
+    parts = [part for line in searched.splitlines(keepends=True) for part in wrapper.wrap(line)]
+    best = best_part(parts, stems, characters)
+    above, below = [""] * (rows.start > 0), [""] * (rows.stop < len(lines))
+    placed = Excerpt(best.first + len(above), best.lines)
+    return elided(placed, [*above, *parts, *below], between="")
 
 
 def best_part(

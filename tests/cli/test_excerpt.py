@@ -17,6 +17,7 @@ from memory_sidecar.cli.search import HitView, hit_lines
 from memory_sidecar.code.excerpt import Excerpt, excerpt, name_of, names_shown, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.mcp.code import shorten_hits
+from tests.conftest import write_memory
 
 CODE = '''def send(message):
     """Hand a message over."""
@@ -97,6 +98,18 @@ def test_a_memory_shows_the_lines_that_match(run):
     assert shown[10] == f"  … {30 - behind} more lines"
     run("store", "\nOne\nline of sheep\n\n", "--category", "codebase", "--summary", "Few")
     assert run("query", "sheep", "--mode", "keyword").out.endswith("\n  One\n  line of sheep\n\n")
+
+
+def test_a_long_note_shows_the_lines_that_match_near_its_end(serve, data_dir):
+    lines = [f"Step {number}: build part {number}, as before" for number in range(4_000)]
+    lines[3_900] = "Step 3900: feed the zebras"
+    write_memory(data_dir / "knowledge" / "a", "steps.md", "\n".join(lines), summary="All steps")
+    shown = serve("query", "who feeds zebras", "--agent", "a", "--mode", "keyword").out.split("\n")
+    assert shown[1] == "  …"
+    part = [line.strip() for line in shown[2:10]]
+    assert "Step 3900: feed the zebras" in part
+    behind = 4_000 - lines.index(part[-1]) - 1
+    assert shown[10] == f"  … {behind} more lines"
 
 
 def test_rare_words_outweigh_frequent_ones():

@@ -155,6 +155,17 @@ def test_prose_is_shortened_to_what_fits_with_its_secrets_masked():
     assert "x7" not in shorten(f"token {key} {LONG}", 40)
 
 
+@pytest.mark.parametrize("at", [0, 20_000, 39_999])
+def test_a_text_of_megabytes_shows_what_was_asked_for_wherever_it_stands(at):
+    lines = [f"Only the compiler knows of build {number}." for number in range(40_000)]
+    lines[at] = NEEDLE
+    told = shorten("\n".join(lines), 300, {"only", "zebra"})
+    assert NEEDLE in told
+    assert len(told) <= 300
+    assert told.startswith("…\n") is (at > 0)
+    assert told.endswith("\n…") is (at < 39_999)
+
+
 @pytest.mark.parametrize("lines", [300, 3000, 30_000])
 def test_a_text_of_thousands_of_lines_fills_its_room(caller, lines):
     said = "\n".join(f"step {number} of the log" for number in range(lines))
