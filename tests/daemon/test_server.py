@@ -310,7 +310,8 @@ def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(connect
 
 def test_a_server_says_why_the_next_one_goes_on(connect, application, servers, monkeypatch):
     application.is_worn = True
-    connect()
+    client = connect()
     assert servers[0].reason_to_hand_over == ""  # a client is connected
     monkeypatch.setattr(OwnCode, "is_replaced_whole", True)
     assert servers[0].reason_to_hand_over == "its code was replaced on disk"
+    client.close()  # the server waits 5 s for what a client that it greeted may ask
