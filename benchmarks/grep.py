@@ -28,7 +28,7 @@ from trees import chosen_tree
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.grep.handlers import GrepQuery, grep
+from memory_sidecar.grep.handlers import GrepQuery, Ground, grep
 
 ROUNDS = 3
 MAX_FILE_BYTES = 1 << 20
@@ -98,10 +98,8 @@ def _measure(
         hits = grep(
             GrepQuery(pattern, languages=("python",), limit=UNLIMITED),
             [tree],
-            cwd=tree,
-            registry=registry,
-            max_file_bytes=MAX_FILE_BYTES,
-            reporter=Silent(),
+            Ground(tree, registry, MAX_FILE_BYTES),
+            Silent(),
         )
         walls.append(time.perf_counter() - wall)
         processor.append(time.process_time() - cpu)

@@ -46,9 +46,9 @@ def grep(
 
     Looks below the working directory, or at each PATH.
     """
-    registry = call.codebase.registry
+    ground = handler.Ground(call.cwd, call.codebase.registry, call.services.settings.max_file_bytes)
     chosen = [call.path(path) for path in paths] or [call.cwd]
-    bases = {path: handler.base_of(path, call.cwd, registry) for path in (*chosen, call.cwd)}
+    bases = {path: ground.base_of(path) for path in (*chosen, call.cwd)}
     from_home = [expand_home(each, call.environ) for each in globs]
     roots = {base: str(base) for base in bases.values()}
     path_globs, inside = relative_globs(from_home, roots, Path(real_path(call.cwd)))
@@ -60,10 +60,8 @@ def grep(
             limit=limit,
         ),
         [path for path in chosen if not inside or str(bases[path]) in inside],
-        cwd=call.cwd,
-        registry=registry,
-        max_file_bytes=call.services.settings.max_file_bytes,
-        reporter=call.reporter,
+        ground,
+        call.reporter,
     )
     hits = call.mask(found)
     lines = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -82,18 +83,56 @@ class GrepQuery:
     if_more: str = "--limit N shows more"  # than the limit
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where is searched: the folder that paths are typed in, and the sources that may be around."""
+
+    cwd: Path
+    registry: Registry
+    max_file_bytes: int
+
+    def base_of(self, path: Path) -> Path:
+        """Return the folder that globs are relative to where files at `path` are searched.
+
+        It is the root of the source around `path`, else `cwd` if `path` is in it, else its folder.
+        """
+        folder = real_place(path).parent if path.is_file() else Path(real_path(path))
+        if source := self.registry.containing(folder):
+            return source.root
+        return self.cwd if folder.is_relative_to(self.cwd) else folder
+
+    def name_of(self, path: Path) -> str:
+        """Return how a hit in the file at `path` calls it."""
+        inside = path.is_relative_to(self.cwd)
+        return (path.relative_to(self.cwd) if inside else path).as_posix()
+
+    def files(self, path: Path, globs: tuple[str, ...]) -> list[tuple[Path, SourceFile]]:
+        """Return the files at and below `path`, each with the root that its path is relative to."""
+        if not path.exists():
+            raise NotFound(f"{path} is not there", hint="name a folder or a file")
+        walk_of = partial(walk, max_file_bytes=self.max_file_bytes)
+        if path.is_file():
+            root = real_place(path).parent
+            files: tuple[SourceFile, ...] = (SourceFile.of(path.name, path.stat()),)
+        elif source := self.registry.containing(path):
+            root, under = source.root, path.resolve().relative_to(source.root).as_posix()
+            files = walk_of(root, excludes=source.excludes, under=[under]).files
+        else:
+            root = Path(real_path(path))
+            require_name(root)
+            files = walk_of(root).files
+        if not globs:
+            return [(root, file) for file in files]
+        above, is_meant = root.relative_to(self.base_of(path)), path_filter(globs)
+        return [(root, file) for file in files if is_meant((above / file.path).as_posix())]
+
+
 def grep(
-    query: GrepQuery,
-    paths: Sequence[Path],
-    *,
-    cwd: Path,
-    registry: Registry,
-    max_file_bytes: int,
-    reporter: Reporter,
+    query: GrepQuery, paths: Sequence[Path], ground: Ground, reporter: Reporter
 ) -> list[GrepHit]:
     """Return the hits in the folders and files `paths`, by path and line, at most `query.limit`.
 
-    Paths of hits are relative to `cwd`. A folder is searched like an index: files that git or its
+    A folder is searched like an index: files that git or its
     source ignores are left out. A file given by itself is searched even if it is ignored. Raises
     UsageError if the pattern is invalid in all languages of these files, NotFound for a missing
     path.
@@ -103,9 +142,9 @@ def grep(
     too_large: list[str] = []
     at_hand: Counter[str] = Counter()
     for path in paths:
-        for root, file in _files(path, cwd, registry, query.path_globs, max_file_bytes):
+        for root, file in ground.files(path, query.path_globs):
             language = _guess_language(file.path, wanted)
-            if language and _is_too_large(file, max_file_bytes):
+            if language and _is_too_large(file, ground.max_file_bytes):
                 too_large.append(file.path)
             elif language and not file.skip_reason:
                 files[f"{root}/{file.path}"] = (root, file)
@@ -117,15 +156,7 @@ def grep(
     hits: list[GrepHit] = []
     for done, (root, file) in enumerate(files[key] for key in sorted(files)):
         reporter.progress("grep", done, len(files))
-        hits += _search_file(
-            root,
-            file,
-            finder,
-            languages=wanted,
-            cwd=cwd,
-            max_file_bytes=max_file_bytes,
-            on_failure=reporter.notice,
-        )
+        hits += _search_file(ground, root, file, finder, wanted, on_failure=reporter.notice)
         if len(hits) > query.limit:
             reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; {query.if_more}")
             return hits[: query.limit]
@@ -159,41 +190,6 @@ def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter
     notice_too_large(too_large, "searched", reporter)
 
 
-def base_of(path: Path, cwd: Path, registry: Registry) -> Path:
-    """Return the folder that globs are relative to where files at `path` are searched.
-
-    That is the root of the source around `path`, else `cwd` if `path` is in it, else its folder.
-    """
-    folder = real_place(path).parent if path.is_file() else Path(real_path(path))
-    if source := registry.containing(folder):
-        return source.root
-    return cwd if folder.is_relative_to(cwd) else folder
-
-
-def _files(
-    path: Path, cwd: Path, registry: Registry, globs: tuple[str, ...], max_file_bytes: int
-) -> list[tuple[Path, SourceFile]]:
-    """Return the files at and below `path`, each with the root that its path is relative to."""
-    if not path.exists():
-        raise NotFound(f"{path} is not there", hint="name a folder or a file")
-    base = base_of(path, cwd, registry)
-    if path.is_file():
-        root = real_place(path).parent
-        files: tuple[SourceFile, ...] = (SourceFile.of(path.name, path.stat()),)
-    elif source := registry.containing(path):
-        root, under = source.root, path.resolve().relative_to(source.root).as_posix()
-        excludes = source.excludes
-        files = walk(root, max_file_bytes=max_file_bytes, excludes=excludes, under=[under]).files
-    else:
-        root = Path(real_path(path))
-        require_name(root)
-        files = walk(root, max_file_bytes=max_file_bytes).files
-    if not globs:
-        return [(root, file) for file in files]
-    above, is_meant = root.relative_to(base), path_filter(globs)
-    return [(root, file) for file in files if is_meant((above / file.path).as_posix())]
-
-
 def _guess_language(path: str, wanted: frozenset[str]) -> str | None:
     """Return the language of the file at `path` if it may be one of `wanted`, else `None`."""
     if is_notebook(path):
@@ -208,21 +204,20 @@ def _guess_language(path: str, wanted: frozenset[str]) -> str | None:
 
 
 def _search_file(
+    ground: Ground,
     root: Path,
     file: SourceFile,
     finder: Finder,
-    *,
     languages: frozenset[str],
-    cwd: Path,
-    max_file_bytes: int,
+    *,
     on_failure: Callable[[str], None],
 ) -> list[GrepHit]:
-    """Return the hits in `file` below `root`, in order, with its path relative to `cwd`.
+    """Return the hits in `file` below `root`, in order.
 
     `on_failure` is called with the reason if a file that may hold the pattern cannot be searched.
     """
     try:
-        read = read_text(root, file, max_file_bytes=max_file_bytes)
+        read = read_text(root, file, max_file_bytes=ground.max_file_bytes)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -239,9 +234,7 @@ def _search_file(
     found = finder.find(lines.data, language)
     if found is None:
         on_failure(f"{file.path}: not looked into, {NO_TREE}")
-    path = root / file.path
-    filename = (path.relative_to(cwd) if path.is_relative_to(cwd) else path).as_posix()
-    return list(_hits(filename, language, lines, found or ()))
+    return list(_hits(ground.name_of(root / file.path), language, lines, found or ()))
 
 
 def _hits(filename: str, language: str, lines: Lines, found: Iterable[Found]) -> Iterator[GrepHit]:

@@ -14,7 +14,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Reporter, about, build_from
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.grep import handlers as structural
-from memory_sidecar.grep.handlers import GrepQuery
+from memory_sidecar.grep.handlers import GrepQuery, Ground
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import (
@@ -85,10 +85,8 @@ def grep(caller: Caller, asked: OfPattern, report: Reporter) -> Matches:
             if_more="limit N shows more" if asked.limit < MAX_PLACES else "paths leave some out",
         ),
         roots,
-        cwd=roots[0],
-        registry=caller.codebase.registry,
-        max_file_bytes=caller.services.settings.max_file_bytes,
-        reporter=report,
+        Ground(roots[0], caller.codebase.registry, caller.services.settings.max_file_bytes),
+        report,
     )
     return Matches(matches=tuple(build_from(Match, hit.found, line=hit.line) for hit in found))
 
