@@ -20,7 +20,7 @@ from memory_sidecar.index import engine as engine_module
 from memory_sidecar.index.document import BuildError, Differences, skipped_document
 from memory_sidecar.index.engine import DELETIONS_AT_ONCE, INLINE_FILES, DocumentChange, Engine
 
-FILES = 1000
+FILES = 300
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build
 
 
