@@ -7,7 +7,7 @@ from functools import partial
 
 from memory_sidecar.code.candidates import Meaning, is_at_root, one_or_all, sole
 from memory_sidecar.code.declared import is_known, members_by_variable_name
-from memory_sidecar.code.graph import Defined
+from memory_sidecar.code.graph import FUNCTIONS, Defined
 from memory_sidecar.code.meant import is_field
 from memory_sidecar.code.namespaces import of_seen_class
 from memory_sidecar.code.one_use import OneUse
@@ -105,6 +105,9 @@ class BehindReceiver(OneUse):
         return one_or_all(seen, "exact") if seen else None
 
     def _is_shared(self, defined: Defined) -> bool:
-        """Whether this file has it, too: another JavaScript file's `console.log = …` is its own."""
-        is_own = defined.at.id == self._at.id or not self._is_untyped
-        return is_own or bool(self._graph.kind_around(defined))
+        """Whether this file sees it: what a variable or `console` has in another file is not."""
+        if defined.at.id == self._at.id:
+            return True
+        around = self._graph.kind_around(defined)
+        is_local = self._scoping.whole_classes and around in ("field", "variable", *FUNCTIONS)
+        return not is_local and bool(around or not self._is_untyped)

@@ -86,6 +86,7 @@ class _Asked(NamedTuple):
     behind: str  # what `may_stand_behind` is asked; empty for all
     fields: re.Pattern[str]  # matches the signatures of fields that it may mean
     called: frozenset[str | int]  # of a call: whose fields it may mean even so
+    means_twins: bool  # whether it means a method whose class has a field of that name
     unmeant: Collection[str]  # kinds that it does not mean
     doubted: Collection[str]  # kinds that it means only if there is nothing else
 
@@ -104,6 +105,7 @@ class _Asked(NamedTuple):
             behind="" if is_own else deciding_receiver(place, family.outers),
             fields=fields,
             called=family.fields & called if fields is CALLABLE else frozenset(),
+            means_twins=place.how == "call" or scoping.calls_fields,
             unmeant=scoping.unmeant.get(place.how, ()),
             doubted=scoping.doubted.get(place.how, ()),
         )
@@ -115,6 +117,9 @@ class _Asked(NamedTuple):
             for d in (*family.local.get(self.file, ()), *family.shared)
             if d.kind not in self.unmeant and (not self.behind or may_stand_behind(self.behind, d))
         )
+        if not self.means_twins:
+            fields = {(d.at.id, d.path) for d in shown if is_field(d)}
+            shown = tuple(d for d in shown if is_field(d) or (d.at.id, d.path) not in fields)
         found = tuple(
             d
             for d in shown

@@ -69,7 +69,10 @@ def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
     name, owner = defined.name, defined.owner
     if name in (owner, *defined.at.scoping.constructors) or defined.kind not in FUNCTIONS:
         return []
-    bases = lineages.of(defined.at, owner)[1:]
+    if defined.at.family == "go":
+        declared = lineages.graph.defined_for(defined.at, name)
+        return [each for each in declared if _is_implemented(lineages.graph, each, defined)]
+    bases = lineages.of(defined.at, owner)[1:] or _bases_without_name(lineages, defined)
     return [
         each
         for base in bases
@@ -78,6 +81,34 @@ def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
         and not _NOT_OVERRIDDEN.match(each.signature)
         and each.at.realm == defined.at.realm
     ]
+
+
+def _bases_without_name(lineages: Lineages, defined: Defined) -> list[str]:
+    """Return the bases of a Java class without a name, around the method `defined`.
+
+    They are among the types that the head of the variable or method around names, as `Shop` in
+    `Shop shop = new Shop() { … }`; of a constant of an enum, it is the enum.
+    """
+    outer, _, owner = defined.scope.rpartition(".")
+    around = lineages.members(owner).get(outer.rpartition(".")[2], ())
+    own = [
+        d for d in around if (d.at.id, d.path, d.is_type) == (defined.at.id, defined.scope, False)
+    ]
+    if defined.at.file.language != "java" or not own:
+        return []
+    named = (
+        [outer.rpartition(".")[2]] if own[0].kind == "constant" else _TYPE.findall(own[0].signature)
+    )
+    return [base for name in named for base in lineages.of(defined.at, name)]
+
+
+def _is_implemented(graph: Graph, declared: Defined, defined: Defined) -> bool:
+    """Whether the type of a Go method has all methods of the interface that `declared` is of."""
+    own = defined.at.folder, defined.scope
+    if (declared.at.folder, declared.scope) == own or graph.kind_around(declared) != "interface":
+        return False
+    needed = (d.name for d in graph.definitions_in(declared.at) if d.scope == declared.scope)
+    return all(any((d.at.folder, d.scope) == own for d in graph.defined(n)) for n in needed)
 
 
 def inherited(graph: Graph, class_name: str, name: str) -> list[Defined]:

@@ -1,4 +1,4 @@
-"""Finds the members of a variable by its name, or by its declared type, as in C# and Java."""
+"""Finds the members of a variable by its name or declared type: `Cart cart`, `cart: Cart`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def member_of_variable(
     Extension methods of C# that take it count, too: then all are "likely". `None` if the type is
     unknown or has no such member.
     """
+    if at.scoping.type_behind:
+        return _member_of_type_behind(lineages.graph, at, place, candidates)
     if not at.scoping.types_variables:
         return None
     types = lineages.of(at, _declared_type(lineages, at, place))
@@ -43,6 +45,38 @@ def member_of_variable(
     beside = (d for d in found if d.at.folder == at.folder)
     sure = sole(found, "exact") or sole(here, "exact") or sole(beside, "likely")
     return sure or (Meaning(found) if found else None)
+
+
+def _member_of_type_behind(
+    graph: Graph, at: NamedFile, place: Place, candidates: NameCandidates
+) -> Meaning | None:
+    """Return the members of a variable whose type stands behind it, as in Go and Rust.
+
+    A field only tells what is likely, since a variable without a type may be called like it. So
+    does a type that the file neither defines nor imports; in Go, one of another folder is none.
+    """
+    receiver, around = place.receiver, graph.enclosing(at, place)
+    if around is None or not candidates.members:
+        return None
+    declares = at.scoping.type_behind.format(receiver.replace("?", r"\?"))
+    fields = (
+        d.signature
+        for d in graph.defined_for(at, receiver)
+        if d.scope and d.at.folder == at.folder and around.path.startswith(f"{d.scope}.")
+    )
+    for signature in (around.signature, *fields):
+        declared = receiver in signature and re.search(declares, signature)
+        if not declared or _PARAMETER_OF_TYPE.fullmatch(declared[2]):
+            continue
+        qualifier, name = declared.groups()
+        found = candidates.by_owner.get(name, ())
+        if at.family == "go":
+            folder = [d for d in found if d.at.folder == at.folder]
+            found = [d for d in found if d.at.package == qualifier] if qualifier else folder
+        is_seen = any(d.at.id == at.id for d in found) or graph.imports(at, [name])
+        is_sure = (is_seen or at.family == "go") and signature == around.signature
+        return sole(found, "exact" if is_sure else "likely")
+    return None
 
 
 def is_known(graph: Graph, at: NamedFile, member: Defined) -> bool:

@@ -57,8 +57,10 @@ class Resolver:
         if not candidates.files:
             return candidates.by_name
         may_inherit = at.scoping.bare_members == "inherited" and bool(candidates.members)
-        needs_around = is_self(place.receiver, at) or (
-            may_inherit or (not place.receiver and at.id in candidates.files)
+        needs_around = (
+            is_self(place.receiver, at)
+            or bool(at.scoping.type_behind)
+            or (may_inherit or (not place.receiver and at.id in candidates.files))
         )
         within = place.within if needs_around else None
         key = (name, at.id, place.receiver, place.how, within, place.module)

@@ -72,6 +72,7 @@ class Scoping:
     objects: Objects = "of classes"
     whole_classes: bool = False  # one file has all members of a class
     types_variables: bool = False  # a variable is declared with its type before it
+    type_behind: str = ""  # or behind it: the pattern of that, with its qualifier and its name
     valueless: bool = False  # a type and a constant stand behind no variable and no expression
 
     # A field, a constant of an enum
@@ -146,7 +147,7 @@ _JAVA = Scoping(
     whole_classes=True,
     types_variables=True,
     imports="package",
-    unmeant=_NO_FUNCTIONS,
+    unmeant={"type": _FUNCTIONS, "other": _FUNCTIONS},
 )
 _SCOPINGS = {
     "bash": Scoping(shares=("source",), file_import=_ANY_IMPORT),
@@ -180,10 +181,22 @@ _SCOPINGS = {
         files_are_classes=True,
         shares=("folder", "source"),
     ),
-    "go": Scoping(strange_members="none", shares=("folder",), names_all=True, dotted_fields=True),
+    "go": Scoping(
+        strange_members="none",
+        shares=("folder",),
+        names_all=True,
+        dotted_fields=True,
+        type_behind=r"(?<![\w.]){}(?:, \w+)* [*]?(?:(\w+)[.])?(\w+)",
+    ),
     "java": _JAVA,
     "javascript": _JAVASCRIPT,
-    "kotlin": replace(_JAVA, strange_members="any", calls_fields=True, types_variables=False),
+    "kotlin": replace(
+        _JAVA,
+        strange_members="any",
+        calls_fields=True,
+        types_variables=False,
+        unmeant=_NO_FUNCTIONS,
+    ),
     "lua": Scoping(shares=("source",), strange_members="doubted", imports="table", objects="loose"),
     "php": Scoping(
         selves=_SELVES | {"parent", "static"},
@@ -223,6 +236,7 @@ _SCOPINGS = {
         calls_fields=False,
         behind_enum="closed",
         module_paths=True,
+        type_behind=r"(?<!\w){}: (?:&(?:'\w+ )?|mut |dyn |impl )*(?:(\w+)::)*(\w+)",
         behind_modules={"call", "type", "attribute", "other"},
         unmeant=dict.fromkeys(("call", "type"), ("module",)),
     ),

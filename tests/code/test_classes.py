@@ -277,3 +277,19 @@ def loose(tmp_path_factory: pytest.TempPathFactory):
 )
 def test_an_object_that_gets_its_functions_one_by_one_has_members(loose, name, uses):
     assert sorted(loose(name)) == sorted(uses)
+
+
+def test_a_class_without_a_name_has_the_base_that_its_variable_or_method_is_of(tmp_path):
+    use = (
+        "class Use {\n"
+        "  static final Cart EMPTY = new Cart() {\n    int total() { return 0; }\n  };\n"
+        "  Cart make() {\n    return new Cart() { int total() { return 1; } };\n  }\n"
+        "  int all(Cart cart) { return cart.total(); }\n}\n"
+    )
+    plan = "enum Plan {\n  FREE { int days() { return 1; } };\n  abstract int days();\n"
+    plan += "  static int of(Plan plan) { return plan.days(); }\n}\n"
+    cart = "abstract class Cart { abstract int total(); }\n"
+    write_tree(tmp_path, {"Cart.java": cart, "Use.java": use, "Plan.java": plan})
+    ask = told_in(tmp_path)
+    assert ask("refs", "Use.EMPTY.total") == ask("refs", "Use.make.total") == ["Use.java:8 likely"]
+    assert ask("refs", "Plan.FREE.days") == ["Plan.java:4 likely"]

@@ -71,3 +71,51 @@ def test_of_classes_that_differ_in_case_a_variable_is_of_the_first(tmp_path):
     write_tree(tmp_path, {"mode.go": "package mode\n\n" + "\n".join(texts)})
     ask = hits_in(tmp_path)
     assert {ask("callees", f"Try{n}")[0]["enclosing"][0] for n in names} == set("DETSCM")
+
+
+BEHIND = {
+    "shop/cart.go": (
+        "package shop\ntype Item interface {\n\tPrice() int\n\tName() string\n}\n"
+        "type Cart struct {\n\ttotal int\n\tlast *Gift\n}\n"
+        "type Gift struct{ total int }\n"
+        "func (g *Gift) Price() int { return g.total }\n"
+        "func (g *Gift) Name() string { return `` }\n"
+        "func (c *Cart) Price() int { return c.last.Price() }\n"
+        "func all(a, b *Cart, item Item) int { return b.total + item.Price() }\n"
+    ),
+    "other/cart.go": (
+        "package other\nimport `x/shop`\ntype Cart struct { total int }\n"
+        "func of(c *shop.Cart, d *Cart) int { return c.total + d.total }\n"
+    ),
+    "src/cart.rs": (
+        "pub struct Bag { price: u8 }\npub struct Box { price: u8 }\n"
+        "fn all(one: &'a mut Bag, two: Option<Box>) { one.price; two.price; }\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("shop/cart.go:7", ["shop/cart.go:14 exact", "other/cart.go:4 exact"]),
+        ("Gift.total", ["shop/cart.go:11 exact"]),
+        ("other/cart.go:3", ["other/cart.go:4 exact"]),
+        ("Item.Price", ["shop/cart.go:14 exact"]),
+        ("Gift.Price", ["shop/cart.go:13 likely", "shop/cart.go:14 likely"]),
+        ("Cart.Price", []),
+        ("Bag.price", ["src/cart.rs:3 exact", "src/cart.rs:3 by name"]),
+        ("Box.price", ["src/cart.rs:3 by name"]),
+    ],
+)
+def test_a_type_may_stand_behind_its_variable(tmp_path, name, uses):
+    write_tree(tmp_path, BEHIND)
+    assert sorted(told_in(tmp_path)("refs", name)) == sorted(uses)
+
+
+def test_a_variable_of_another_function_is_of_another_type(tmp_path):
+    go = "package a\ntype One struct{ n int }\ntype Two struct{ n int }\n"
+    go += "func first(c *One) { c.n = 1 }\nfunc second(c *Two) { c.n = 2 }\n"
+    write_tree(tmp_path, {"a/one.go": go})
+    ask = told_in(tmp_path)
+    assert ask("refs", "One.n") == ["a/one.go:4 exact"]
+    assert ask("refs", "Two.n") == ["a/one.go:5 exact"]

@@ -63,3 +63,23 @@ def test_a_type_of_cpp_is_no_method_of_its_name(tmp_path):
     ask = told_in(tmp_path)
     assert ask("refs", "date.cpp:1") == ["date.cpp:3 exact"]
     assert ask("refs", "date.cpp:4") == ["date.cpp:5 exact"]
+
+
+def test_beside_a_field_of_its_name_a_method_is_meant_by_calls_only(tmp_path):
+    java = "class Cart {\n  int total;\n  int total() { return total; }\n"
+    java += "  int twice(Cart other) { return total() + other.total; }\n}\n"
+    rust = "struct Cart {\n  total: u8\n}\nimpl Cart {\n  fn total(&self) -> u8 { self.total }\n"
+    rust += "  fn twice(&self) -> u8 { self.total() }\n}\n"
+    write_tree(tmp_path, {"Cart.java": java, "cart.rs": rust})
+    ask = told_in(tmp_path)
+    assert ask("refs", "Cart.java:2") == ["Cart.java:3 exact", "Cart.java:4 exact"]
+    assert ask("refs", "Cart.java:3") == ["Cart.java:4 exact"]
+    assert ask("refs", "cart.rs:2") == ["cart.rs:5 exact"]
+    assert ask("refs", "cart.rs:5") == ["cart.rs:6 exact"]
+
+
+def test_what_a_variable_has_is_not_of_a_variable_of_its_name_in_another_file(tmp_path):
+    own = "class Own {\n  Cart cart = new Cart() { public int total() { return 1; } };\n}\n"
+    other = "class Other {\n  int all(Basket cart) { return cart.total(); }\n}\n"
+    write_tree(tmp_path, {"Own.java": own, "Other.java": other})
+    assert told_in(tmp_path)("refs", "Own.cart.total") == ["Other.java:2 by name"]

@@ -83,7 +83,7 @@ FILES = {
     "fields/task.go": (
         "package fields\ntype Task struct{}\n"
         "func (t Task) Name() string { return t.title() }\n"
-        "func use(t Task, e Entry) { t.Name(); e.Run(1); print(e.Name) }\n"
+        "func use() { t, e := Task{}, Entry{}; t.Name(); e.Run(1); print(e.Name) }\n"
     ),
     "fields/view.rs": "struct View { header: u8, view: u8 }\nfn show() -> u8 { header() + 1 }\n",
     "fields/use.rs": (

@@ -79,6 +79,6 @@ def test_behind_an_object_of_the_language_stands_nothing_of_a_class(ask):
     assert ask("refs", "Array.isArray") == ["js/use.js:4 by name"]
 
 
-def test_in_go_a_function_of_the_name_makes_a_method_no_less_likely(ask):
-    assert ask("refs", "Set.Var") == ["go/bool.go:2 likely", "go/flag.go:4 likely"]
+def test_in_go_a_function_of_the_name_makes_a_method_no_less_sure(ask):
+    assert ask("refs", "Set.Var") == ["go/bool.go:2 exact", "go/flag.go:4 likely"]
     assert ask("refs", "go/flag.go:4") == ["go/bool.go:3 exact"]
