@@ -19,7 +19,7 @@ from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check of the doctor, made by `passed` or `failed`."""
+    """One check of the doctor."""
 
     check: str
     ok: bool
