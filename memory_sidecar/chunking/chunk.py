@@ -7,33 +7,30 @@ Source code is cut between definitions. A class that fits into a chunk is one; a
 between its methods, which share chunks with each other but not with code outside of the class. Only
 a definition that is too large and contains no others goes through the splitter. Files that consist
 of `[sections]` (Godot scenes and resources, TOML, INI) are cut at headers that begin a line; small
-sections share a chunk, whose scope is the header of the first one.
+sections share a chunk, whose scope is the header of the first one. The scope of a chunk of YAML or
+JSON is the path of the keys around its first row.
 Markdown: see `prose`.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
+from memory_sidecar.chunking.keys import NESTING, SECTIONED, header_of, scopes_at
 from memory_sidecar.chunking.lines import MAX_BYTES, Lines, Span, pack, split
 from memory_sidecar.chunking.outline import Definition, Outline, has_outline, outline
 from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.chunking.syntax import dialect_of
 from memory_sidecar.core.model import Chunk
 
-_SECTIONED = frozenset({"godot", "ini", "toml"})
-
 _Part: TypeAlias = tuple[Span, Sequence[Definition]]  # with the definitions inside it
 
 _CLOSING = frozenset("{}()[];,")
 _PLAIN = ""  # a language without a grammar
-_HEADER = re.compile(r"\[{1,2}([^\[\]].*?)\]{1,2}[ \t]*(?:[#;].*)?")
-_MAX_HEADER = 200  # characters, since each chunk of its section has them
 _COMMENT = ("#", ";")
 
 
@@ -64,9 +61,12 @@ def parse_text(text: str, language: str) -> Parsed:
         return Parsed(tuple(_chunk_code(lines, language, found)), found, lines.data)
     if language == "markdown":
         return Parsed(tuple(chunk_markdown(lines)))
-    if language in _SECTIONED:
+    if language in SECTIONED:
         return Parsed(tuple(_chunk_sections(lines, language)))
-    return Parsed(tuple(lines.chunks(split(lines, (0, len(lines.rows)), language))))
+    spans = split(lines, (0, len(lines.rows)), language)
+    if language in NESTING:
+        return Parsed(tuple(_chunk_keys(lines, spans, language)))
+    return Parsed(tuple(lines.chunks(spans)))
 
 
 def _chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
@@ -167,12 +167,20 @@ def _describe(
         )
 
 
+def _chunk_keys(lines: Lines, spans: Sequence[Span], language: str) -> Iterator[Chunk]:
+    """Yield the spans of data as chunks, each with the path of the keys around its first row."""
+    filled = [span for span in (lines.trim(*span) for span in spans) if span[0] < span[1]]
+    starts = [start for start, _ in filled]
+    for span, scope in zip(filled, scopes_at(lines.rows, starts, language), strict=True):
+        yield from lines.chunks([span], scope)
+
+
 def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
     """Yield the chunks of a file of sections; rows above the first header have no scope."""
     start = 0
     scopes = {start: ""}  # by the first row of each section
     for row, text in enumerate(lines.rows):
-        if header := _header(text):
+        if header := header_of(text):
             start = _with_comments_above(lines, row, start)
             scopes[start] = header
     starts = list(scopes)
@@ -180,12 +188,6 @@ def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
     for span in pack(lines, (split(lines, section, language) for section in sections)):
         start = starts[bisect_right(starts, lines.trim(*span)[0]) - 1]
         yield from lines.chunks([span], scopes[start])
-
-
-def _header(text: str) -> str:
-    """Return the text in the brackets of a header line; "" for any other line."""
-    found = _HEADER.fullmatch(text) if text.startswith("[") else None
-    return found[1][:_MAX_HEADER].strip() if found else ""
 
 
 def _with_comments_above(lines: Lines, row: int, floor: int) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, get_args
 
 from memory_sidecar.chunking.chunk import Parsed, parse_text
+from memory_sidecar.chunking.keys import NESTING, SECTIONED
 from memory_sidecar.chunking.lines import CHUNKER_VERSION
 from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.chunking.outline import Definition
@@ -147,17 +148,27 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
         status=FileStatus.INDEXED,
         reason=reasons.ASKED_FOR if file.is_asked_for else reason,
         chunks=chunks,
-        found=findable(file.path, chunks, [head_of(file.path, chunk) for chunk in chunks]),
+        found=findable(
+            file.path, language, chunks, [head_of(file.path, chunk) for chunk in chunks]
+        ),
         names=FileNames.of(parsed),
     )
 
 
-def findable(path: str, chunks: Sequence[Chunk], heads: Sequence[str]) -> tuple[Findable, ...]:
-    """Return the words and the head by which each of `chunks` of the file at `path` is found."""
+def findable(
+    path: str, language: str, chunks: Sequence[Chunk], heads: Sequence[str]
+) -> tuple[Findable, ...]:
+    """Return the words and the head by which each of `chunks` of the file at `path` is found.
+
+    The words of data are also those of the keys around them.
+    """
     path_words = index_words(path)
+    has_keys = language in NESTING | SECTIONED
     return tuple(
-        Findable((index_words(chunk.code), index_words(" ".join(chunk.symbols)), path_words), head)
+        Findable((index_words(text), index_words(" ".join(chunk.symbols)), path_words), head)
         for chunk, head in zip(chunks, heads, strict=True)
+        for is_apart in [has_keys and chunk.scope not in chunk.code]
+        for text in [f"{chunk.scope}\n{chunk.code}" if is_apart else chunk.code]
     )
 
 

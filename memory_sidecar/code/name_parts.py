@@ -94,13 +94,13 @@ def _with_path(
         own = without_prototype(each.path.split("."))
         at = each.at
         is_in_module = len(above) == 1 and above[0] in at.modules
-        is_below = own == path and _is_subsequence(above, [*at.folder.split("/"), *at.modules])
+        is_below = own == path and is_subsequence(above, [*at.folder.split("/"), *at.modules])
         if own[-len(path) :] == path and (not above or is_in_module or is_below):
             found.append(each)
     return found
 
 
-def _is_subsequence(parts: Iterable[str], whole: Iterable[str]) -> bool:
+def is_subsequence(parts: Iterable[str], whole: Iterable[str]) -> bool:
     """Whether `parts` occur in `whole` in this order, perhaps with others between."""
     left = iter(whole)
     return all(part in left for part in parts)

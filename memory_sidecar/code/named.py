@@ -5,6 +5,7 @@
     a line, as in a traceback      `_chunks_at_lines`  `line`: before all else
     pasted code, if it has no line `snippets`          `line`
     the path of a file             `query_names`       `exact_path`
+    the path of a key of data      `keys`              `exact_text`
     a name that is defined         `query_names`       `exact_symbol`
     a name that nothing defines    `unknown_names`     `exact_symbol`, of what it stands for
       that is the whole question,  `unknown_names`     `exact_text`, where chunks hold it
@@ -30,6 +31,7 @@ import numpy as np
 from memory_sidecar.code.asides import asides_of
 from memory_sidecar.code.directory import Line, is_at
 from memory_sidecar.code.guides import ENTRY_PAGES
+from memory_sidecar.code.keys import chunks_with_key
 from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
 from memory_sidecar.code.question import Question
@@ -109,7 +111,9 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     asked = names_in(question.text).without(question.projects)
     names, literal_ids = resolve_undefined(asked, question, rows)
     is_about_name = not (question.message and literal_ids)
-    if question.message and not names.is_single_word:
+    if keys := chunks_with_key(question.text, rows):
+        literal_ids = keys
+    elif question.message and not names.is_single_word:
         said = chunks_with_message(question, keywords, rows)
         # A message may name what it is about: that should not lead then.
         is_about_name, literal_ids = not said, said or literal_ids

@@ -49,7 +49,7 @@ def _document(connection: Connection, source: str, path: str, rows: Sequence[Any
         language=language,
         status=FileStatus.INDEXED,
         chunks=chunks,
-        found=findable(path, chunks, [head for _, head, *_ in rows]),
+        found=findable(path, language, chunks, [head for _, head, *_ in rows]),
     )
 
 

@@ -41,7 +41,7 @@ def document(path: str, text: str) -> CodeDocument:
         language="python",
         status=FileStatus.INDEXED,
         chunks=chunks,
-        found=findable(path, chunks, [head_of(path, chunk) for chunk in chunks]),
+        found=findable(path, "python", chunks, [head_of(path, chunk) for chunk in chunks]),
     )
 
 
