@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.errors import ModelCorrupt
+from memory_sidecar.core.errors import ModelCorrupt, SidecarError, system_error
 from memory_sidecar.core.process import EMBEDDING, available_cores, lower_thread_priority, trim
 from memory_sidecar.embedding.supply import ModelFiles
 
@@ -67,11 +67,13 @@ class OnDemand(ABC, Generic[Model]):
         """Load and return the model. Raises ModelCorrupt."""
 
 
-def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:
-    """Make a ModelCorrupt of an error of ONNX Runtime, whose errors have no common base class."""
-    return ModelCorrupt(
-        f"{files.folder / files.model_file} and its tokenizer do not load: {error}", hint=hint
-    )
+def does_not_load(model: Path, error: Exception, *, hint: str) -> SidecarError:
+    """Return what the system lacks, if `error` is about that, else a ModelCorrupt with `hint`.
+
+    The errors of ONNX Runtime and of tokenizers have no common base class.
+    """
+    lacking = system_error(error) if isinstance(error, (OSError, MemoryError)) else None
+    return lacking or ModelCorrupt(f"{model} and its tokenizer do not load: {error}", hint=hint)
 
 
 PATIENCE_S = 0.1  # how long background work waits for queries; one takes a fraction of it
@@ -150,7 +152,7 @@ def _tokenizer_in(folder: Path) -> Tokenizer:
     """Load a tokenizer as `fastembed.common.preprocessor_utils` does, but without padding."""
     from tokenizers import AddedToken, Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     limits = [config.get("model_max_length"), config.get("max_length")]
     # Some write 1e30 where they know no limit.
@@ -261,8 +263,8 @@ class Embedder(OnDemand[OnnxModel]):
             model = OnnxModel(files.folder, files.model_file)
             dimension = len(_embed(model, "dimension"))
         except Exception as error:
-            raise corrupt(
-                files,
+            raise does_not_load(
+                files.folder / files.model_file,
                 error,
                 hint="`memory-sidecar model verify` tells more; download the files again, or name "
                 "another folder in MEMORY_SIDECAR_MODEL_DIR",
@@ -319,7 +321,8 @@ class Reranker(OnDemand[OnnxModel]):
             _judge(model, "question", "answer")
         except Exception as error:
             hint = "`memory-sidecar model verify` tells more"
-            raise corrupt(self.files, error, hint=hint) from error
+            model_file = self.files.folder / self.files.model_file
+            raise does_not_load(model_file, error, hint=hint) from error
         return model
 
 

