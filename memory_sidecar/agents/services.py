@@ -188,7 +188,8 @@ class Services:
         link = self.require_team()
         from memory_sidecar.agents.team_files import TeamFiles  # an extra
 
-        return agent.team or TeamFiles(agent, link)
+        shared = agent.shared.team if agent.shared else None
+        return agent.team or TeamFiles(agent, link, shared)
 
     def agent_names(self) -> list[str]:
         """List all agents with memories, sessions or a database in the data directory."""
@@ -288,10 +289,8 @@ class Services:
 
                 agent.on_read = record_own_read
             agent.on_use = lambda: self.on_agent_use(agent)
-            if paths.agent in self.settings.database_agents and (link := self.team):
-                from memory_sidecar.agents.team_files import TeamFiles
-
-                agent.team = TeamFiles(agent, link)
+            if paths.agent in self.settings.database_agents and self.team:
+                agent.team = self.team_files(agent)
             self._agents[paths] = agent
         return self._agents[paths]
 

@@ -46,17 +46,19 @@ _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 class TeamFiles:
     """The exchange of an agent's files with a team's database, over `link`."""
 
-    def __init__(self, agent: AgentDatabase, link: TeamLink) -> None:
+    def __init__(self, agent: AgentDatabase, link: TeamLink, shared: TeamFiles | None) -> None:
+        """`shared`: the exchange of the shared agent's files, if it is another and has one."""
         self._agent = agent
         self._link = link
         self._looked_at_s = -LOOK_EVERY_S
         paths = agent.paths
-        self._mirror = Mirror(
+        self._mirror: Mirror = Mirror(
             link,
             agent.name,
             (_memories(agent), _sessions(agent)),
             state=paths.state / "team.json",
             archive=lambda: paths.archive / f"{compact_utc(agent.clock())}-team",
+            shared=shared._mirror if shared else None,
         )
 
     def exchange(

@@ -49,7 +49,9 @@ from memory_sidecar.team.mirror_state import (
     MirrorState,
     MirrorStep,
     StateFile,
+    hash_files,
     local_files,
+    place_of,
     read_or_none,
     reason_not_to_give,
     run_at_once,
@@ -70,13 +72,18 @@ class Mirror:
         *,
         state: Path,
         archive: Callable[[], Path],
+        shared: Mirror | None,
     ) -> None:
-        """`state`: the state file. `archive` names the folder for files replaced or removed now."""
+        """`state`: the state file. `archive` names the folder for files replaced or removed now.
+
+        `shared`: the mirror of the files that everyone shares, which tell a team from another.
+        """
         self.link = link
         self.agent = agent
         self.folders = {each.name: each for each in folders}
         self.state_file = StateFile(folders[0].tree, state)
         self.archive = archive
+        self.shared = shared
         self.unlike: set[tuple[str, str, str]] = set()  # conflicts of texts: path, both hashes
 
     def exchange(
@@ -87,15 +94,13 @@ class Mirror:
         Raises DatabaseError, StoreBusy and errors of writing files; see `MirrorReport.failure`.
         """
         with self.state_file.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
-            news = self._read_news(state, made_by=reporter if wanted.gives else None)
-            if not wanted.joins:
-                state.require_same_team(news, self.agent, self.link.shown)
-            state.hear(news)
+            made_by = reporter if wanted.gives else None
+            state.hear(self._read_news(state, joins=wanted.joins, made_by=made_by))
             if not wanted.gives:
-                return _MirrorPass(self, wanted, self._hash_files(state.open), state).run()
+                return _MirrorPass(self, wanted, hash_files(self.folders, state.open), state).run()
             ours = local_files(self.folders.values(), state, wanted.changed)
             done = _MirrorPass(self, wanted, ours, state).run()
-            state.kept = (state.kept | done.left_out.keys()) & (ours.keys() - set(done.given))
+            state.kept = (state.kept | done.left_out.keys()) - set(done.given)
             if done.failure is None:
                 state.owes, state.removed = False, set()
             return done
@@ -104,7 +109,7 @@ class Mirror:
         """Note for the next exchange that files at or below `changed` were not given."""
         named = tuple(f"{path}/" for path in changed)
         touched = [path for path in self.state_file.load().files if f"{path}/".startswith(named)]
-        there = self._hash_files(touched)
+        there = hash_files(self.folders, touched)
         self.state_file.note_owed({path: path in there for path in touched})
 
     def owes(self) -> bool:
@@ -113,7 +118,7 @@ class Mirror:
         if self.state_file.has_notes or state.removed:
             return True
         if not state.owes:
-            ours = self._hash_files(state.kept)
+            ours = hash_files(self.folders, state.kept)
         else:  # one that only took files owes none
             ours = local_files(self.folders.values(), state, ())
             if ours.keys() != state.files.keys():
@@ -124,8 +129,7 @@ class Mirror:
         """Whether there is something to take, if only read by a push. Raises DatabaseError."""
         state = self.state_file.load()
         news = self._read_news(state)
-        state.require_same_team(news, self.agent, self.link.shown)
-        ours = self._hash_files(state.open)
+        ours = hash_files(self.folders, state.open)
         return bool(news.heads) or any(
             state.step(path, ours.get(path)) is MirrorStep.TAKE for path in state.open
         )
@@ -134,16 +138,19 @@ class Mirror:
         """Return the team's files that differed here after the last exchange; asks no server."""
         return sorted(self.state_file.load().open.values(), key=lambda head: head.path)
 
-    def folder_of(self, path: str) -> tuple[MirroredFolder, str] | None:
-        """Return the folder of a file and its path in it; `None` for a path that is not allowed."""
-        name, _, rest = path.partition("/")
-        folder = self.folders.get(name)
-        return (folder, rest) if folder is not None and folder.is_path(rest) else None
+    def _read_news(
+        self, state: MirrorState, *, joins: bool = False, made_by: Reporter | None = None
+    ) -> News:
+        """Read the news; unless it `joins`, raise DatabaseRefused for those of another team."""
 
-    def _read_news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
         def read() -> News:
             since = (state.database, state.seen, state.seen_at_us)
-            return read_news(partial(look_in_schema, self.link), self.agent, *since)
+            news = read_news(partial(look_in_schema, self.link), self.agent, *since)
+            if not joins and news.database != state.database:
+                state.require_same_team(news, self.agent, self.link.shown)
+                if self.shared is not None:
+                    self.shared.has_news()
+            return news
 
         try:
             return read()
@@ -152,15 +159,6 @@ class Mirror:
                 raise
             make_schema(self.link, made_by)
             return read()
-
-    def _hash_files(self, paths: Collection[str]) -> dict[str, Known]:
-        """Return those of `paths` that are readable here, with their hash."""
-        found = {}
-        for path in paths:
-            place = self.folder_of(path)
-            if place is not None and (content := read_or_none(*place)) is not None:
-                found[path] = Known(file_hash(content), UNKNOWN)
-        return found
 
 
 @dataclass(slots=True)
@@ -257,7 +255,7 @@ class _MirrorPass:
 
     def _text(self, path: str) -> str | None:
         """Return the text of a file; None, with an entry in `left_out`, if it may not be given."""
-        place = self.mirror.folder_of(path)
+        place = place_of(self.mirror.folders, path)
         data = read_or_none(*place) if place else None
         reason = reason_not_to_give(data, with_secrets=self.wanted.with_secrets)
         if reason:
@@ -296,14 +294,14 @@ class _MirrorPass:
                     take(path)
                 run_at_once(take, contents.keys() - ours)
         for path in paths:
-            if self.mirror.folder_of(path) is None:
+            if place_of(self.mirror.folders, path) is None:
                 self.done.left_out[path] = NO_FILE_NAME
             if self.done.left_out.get(path) == NO_FILE_NAME:
                 self.state.open.pop(path, None)  # until it changes there
 
     def _read(self, paths: Sequence[str]) -> Iterator[tuple[MirroredFolder, dict[str, Content]]]:
         """Yield what the team has of those of `paths` that are allowed, a few at a time."""
-        places = {path: self.mirror.folder_of(path) for path in paths}
+        places = {path: place_of(self.mirror.folders, path) for path in paths}
         for folder in self.mirror.folders.values():
             left = sorted(path for path, place in places.items() if place and place[0] is folder)
             read = partial(read_contents, agent=self.mirror.agent, most_bytes=folder.max_bytes)

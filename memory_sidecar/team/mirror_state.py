@@ -121,12 +121,10 @@ class MirrorState(msgspec.Struct):
         self.seen, self.seen_at_us = news.seen, news.seen_at_us
 
     def require_same_team(self, news: News, agent: str, shown: str) -> None:
-        """Raise DatabaseRefused if `news` are of another database with other files than the base.
+        """Raise DatabaseRefused if `news`, of another database, tell of other files than the base.
 
         One of the same team that is made anew has files of the base, from another machine, or none.
         """
-        if self.database in ("", news.database):
-            return
         heads = [head for head in news.heads if head.hash]
         same = sum(head.hash == self.base(head.path) for head in heads)
         if 2 * same < min(len(heads), len(self.files)):
@@ -286,6 +284,23 @@ def local_files(
             elif before is not None:  # unreadable, but not removed
                 found[path] = before
     return found
+
+
+def hash_files(folders: Mapping[str, MirroredFolder], paths: Collection[str]) -> dict[str, Known]:
+    """Return those of `paths` that are readable here, with their hash."""
+    found = {}
+    for path in paths:
+        place = place_of(folders, path)
+        if place is not None and (content := read_or_none(*place)) is not None:
+            found[path] = Known(file_hash(content), UNKNOWN)
+    return found
+
+
+def place_of(folders: Mapping[str, MirroredFolder], path: str) -> tuple[MirroredFolder, str] | None:
+    """Return the folder of a file and its path in it; `None` for a path that is not allowed."""
+    name, _, rest = path.partition("/")
+    folder = folders.get(name)
+    return (folder, rest) if folder is not None and folder.is_path(rest) else None
 
 
 def run_at_once(work: Callable[[str], None], paths: Collection[str]) -> None:

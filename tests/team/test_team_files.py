@@ -258,6 +258,24 @@ def test_the_database_of_another_team_gets_and_gives_nothing(address, other, mac
     assert found(machine("one", other), "moons") == [("rules/moons.md", True)]
 
 
+@pytest.mark.parametrize("known", [("shared", "default"), ("shared",)])
+def test_the_database_of_another_team_gets_no_agents_own_files(address, other, machine, known):
+    one, theirs = machine("one", address, *known), machine("theirs", other)
+    for each, rule in ((one, "Tabs"), (theirs, "Moons")):
+        each("store", rule, "--agent", "shared", "--category", "rules")
+    one("store", "My secret plan", "--agent", "default", "--category", "rules")
+    mistaken = machine("one", other, "shared", "default")
+    stored = mistaken("store", "My other plan", "--agent", "default", "--category", "rules")
+    assert "is another team's: it has 0 of the 1 file of shared" in stored.err
+    assert mistaken("memory", "push", "--agent", "default").status == 1
+    with psycopg.connect(other) as owner:
+        paths = owner.execute("SELECT path FROM memory_sidecar.mirrored").fetchall()
+    assert paths == [("memories/rules/moons.md",)]
+    mistaken("memory", "pull", "--agent", "shared")
+    given = mistaken.json("memory", "push", "--agent", "default")["given"]
+    assert given == ["rules/my-other-plan.md", "rules/my-secret-plan.md"]
+
+
 def test_a_database_that_is_made_anew_gets_what_its_machines_have(address, other, machine):
     one, two = machine("one", address), machine("two", address)
     for rule in ("Tabs", "Spaces"):
@@ -484,6 +502,8 @@ def test_secrets_and_what_is_no_text_stay_here(address, machine):
     assert found(two, "city") == []
     for each, text in ((one, "shared is there yet"), (two, " it stores shared\n")):
         assert text in each("status").out
+    one("store", "Spaces", "--agent", "shared", "--category", "rules")
+    assert "shared is there yet" in one("status").out
     (one.folder("shared") / "latin.md").unlink()
     given = one.json("memory", "push", "--agent", "shared", "--allow-secrets")
     assert given["given"] == ["key.md"]
