@@ -206,7 +206,7 @@ def _of_text(text: str) -> int | None:
 def _iso_of(has: dict[str, str]) -> str:
     """Return the parts of a time that `_LOOSE` found as ISO 8601; a month is its first day."""
     year = has["year"] or has["year_1"] or has["year_2"]
-    month = has["month"] or has["month_1"] or str(_SHORT.index(has["name"][:3].lower()) + 1)
+    month = has["month"] or has["month_1"] or str(_SHORT.index(has["name"][:3].casefold()) + 1)
     day = has["day"] or has["day_1"] or has["day_2"] or has["day_3"] or "1"
     hour, zone = has["hour"], has["zone"].upper().replace("GMT", "Z").replace("UTC", "Z")
     if has["half"] and 1 <= int(hour) <= 12:

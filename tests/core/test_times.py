@@ -51,6 +51,7 @@ DAY = 86_400_000
         ("Sun, 01 Mar 2026 10:12:00 +0100", MARCH_1),
         ("1-Mar-2026 9:12 GMT", MARCH_1),
         ("March 2026", MIDNIGHT),
+        ("1 \u017fep 2026", MIDNIGHT + 184 * DAY),  # a long s, which is an s where case is ignored
         ("2026-03", MIDNIGHT),
         ("2026", MIDNIGHT - 59 * DAY),
         (2026, MIDNIGHT - 59 * DAY),
