@@ -212,7 +212,9 @@ class Services:
                 if name:
                     agents.append(self.agent(name).rebuild(reporter=reporter))
                 else:
-                    code = self.codebase().rebuild((), reporter=reporter)
+                    codebase = self.codebase()
+                    codebase.registry.warn_if_lost(reporter)
+                    code = codebase.rebuild((), reporter=reporter)
             except NoIndex:
                 continue
             except SidecarError as error:

@@ -83,23 +83,27 @@ def count_sources(connection: Connection) -> list[SourceCounts]:
 
 
 def recorded_roots(db: Path) -> Recovered:
-    """Return the sources with rows in the database at `db`.
+    """Return the sources with rows in the database at `db`, or in the one set aside for it.
 
     Where a source had rows and none is left, return what became of the database, too.
     """
-    try:
-        with closing(connect(db, read_only=True)) as connection, named_errors(db):
-            found = [(name, str(each.root)) for name, each in known_sources(connection).items()]
-    except StoreCorrupt as error:
-        return (), f"the database: {error.message}"
-    except SidecarError:
-        return (), ""
+    old = db.with_name(f"{db.name}.old")
+    found: dict[str, str] = {}
+    damage = ""
+    for each in (old, db):
+        try:
+            with closing(connect(each, read_only=True)) as connection, named_errors(each):
+                found |= dict(connection.execute("SELECT name, root FROM sources"))
+        except StoreCorrupt as error:
+            damage = error.message if each == db else ""
+        except SidecarError:  # there is none
+            continue
     if found:
         lacking = "excludes and addresses, which are to be given again"
-        return found, f"the database, without {lacking}"
-    old = db.with_name(f"{db.name}.old")
-    is_lost = has_had_rows(db) and old.exists()
-    return (), f"the database: that with rows was set aside as {old}" if is_lost else ""
+        return list(found.items()), f"the database, without {lacking}"
+    if not damage and has_had_rows(db) and old.exists():
+        damage = f"that with rows was set aside as {old}"
+    return (), f"the database: {damage}" if damage else ""
 
 
 class ReadOnce(Generic[T]):

@@ -135,9 +135,12 @@ def test_the_loss_of_the_database_and_of_its_list_of_sources_is_told(run, db, pr
         f"{db} is damaged (file is not a database)",
         f"that with rows was set aside as {db}.old",
     ):
-        done = run("search", "total_price")
-        assert f"sources.json is missing: 0 sources taken from the database: {damage}" in done.err
-        assert "no source contains" in done.err
+        for question in (("search", "total_price"), ("reindex", "--all")):
+            done = run(*question)
+            assert (
+                f"sources.json is missing: 0 sources taken from the database: {damage}" in done.err
+            )
+            assert done.status == 3
         run("status")  # sets it aside
     assert run("index", project).status == 0
     assert run("search", "total_price", "--all").err == ""
@@ -151,6 +154,20 @@ def test_the_status_of_an_older_database_whose_list_of_sources_is_lost_names_the
     assert done.status == 0
     assert "sources.json is missing: 1 source taken from the database, without" in done.err
     assert [each["name"] for each in done.json["sources"]] == ["project"]
+
+
+@pytest.mark.parametrize("answer", COMMANDS, ids=" ".join)
+def test_an_older_database_whose_list_of_sources_is_lost_keeps_them(run, db, tmp_path, answer):
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "a.py").write_text("def okapi(): pass\n")
+    run("index", tmp_path / "second")
+    for file in (db.parent / "state" / "codebase").glob("sources.json*"):
+        file.unlink()
+    make_older(db)
+    done = run(*answer, "--json")
+    assert (done.status, done.err.count("2 sources taken from the database")) == (0, 1)
+    assert run("search", "okapi", "--all").out
+    assert {each["name"] for each in run("source", "list", "--json").json} == {"project", "second"}
 
 
 def test_a_text_file_in_the_place_of_an_agents_database_is_set_aside(run, data_dir):
