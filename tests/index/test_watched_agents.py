@@ -129,7 +129,7 @@ def test_an_answer_names_the_directory_that_cannot_be_followed(
     agent.register(tmp_path / "notes")
     holds(services, "first", "notes:two.md", "one.md")
     (tmp_path / "notes").rename(tmp_path / "elsewhere")
-    eventually(lambda: agent.data.states()["notes"].problem)
+    eventually(lambda: "is not there" in agent.data.states()["notes"].problem)
     found = Memories(agent, notices).list(MemoryList())
     assert {each.path for each in found} == {"notes:two.md", "one.md"}
     told = f"{tmp_path / 'notes'} is not there: answering from what was indexed of notes"
