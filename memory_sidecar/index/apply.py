@@ -37,17 +37,15 @@ from memory_sidecar.index.document import (
 )
 from memory_sidecar.index.embed import vector_lookup
 from memory_sidecar.index.engine_state import EngineState
-from memory_sidecar.index.running import Pass, Progress, Todo, Totals
+from memory_sidecar.index.running import Pass, Progress, Todo, Totals, in_slices
 
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import DocumentChange, Engine
 
 UNPAUSED_FILES = 20  # a pass over at most so many, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
-LARGE_BYTES = 32 << 10  # a file of this size takes 10 ms or more to build
 # Between two slices of a pass, the requests of callers are served and saved files are indexed.
 SLICE_FILES = 512
-SLICE_BYTES = 2 << 20  # takes a second or two, as 400 files of most projects do
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +82,7 @@ class Applier:
         self._passes: list[Pass] = []  # running now, each between two slices of the one before
         self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice, but not written
         self._failures: list[tuple[SourceFile, str]] = []  # of this slice
+        self._gone: list[str] = []  # files whose rows the next transaction deletes
         self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
         self._between = between
@@ -97,6 +96,10 @@ class Applier:
     def is_running(self) -> bool:
         """Whether a pass runs now, perhaps between two of its slices."""
         return bool(self._passes)
+
+    @property
+    def _is_small(self) -> bool:
+        return self._passes[-1].files <= UNPAUSED_FILES
 
     def apply(self, found: Differences, scan: Scan, progress: Progress, *, is_whole: bool) -> None:
         """Bring the rows in line with what `scan` has `found`; returns when that is committed.
@@ -133,6 +136,7 @@ class Applier:
         """Finish what the engine does, and close CocoIndex's state."""
         engine, self._engine = self._engine, None
         crashes, self._crashes = self._crashes, None
+        self._gone = []  # what a failed pass left there is found again
         try:
             if engine is not None:
                 engine.close()
@@ -145,7 +149,8 @@ class Applier:
         # A skipped file is never built: its row in `files` has the reason, and CocoIndex, which
         # takes most of a millisecond for a file, need not know it.
         left_out = [file for file in found.changed if file.skip_reason]
-        slices = in_slices([file for file in found.changed if not file.skip_reason])
+        wanted = [file for file in found.changed if not file.skip_reason]
+        slices = in_slices(wanted, most=SLICE_FILES)
         to_build = [*chain.from_iterable(slices)]
         with self.builder.preparing_to_build(to_build):
             try:
@@ -164,6 +169,8 @@ class Applier:
                     if files := self._todo.take(each):
                         self._write_slice(files)
                         self._pause(left)
+                if self._gone:
+                    self._write([])
             except BaseException:
                 self._is_ending.set()  # before `preparing_to_build` closes the build processes
                 raise
@@ -202,18 +209,19 @@ class Applier:
         }
 
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
-        """Delete the rows of files that are gone or left out; note the reason for the latter."""
+        """Delete the rows of files that are gone or left out; note the reason for the latter.
+
+        In a small pass the former go with the next documents: a renamed file is always found.
+        """
         if not (gone or left_out):
             return
-        # CocoIndex deletes only rows of files that it knows, so we delete all of them as well.
+        self._gone += gone
         no_target = [*gone, *(file.path for file in left_out)]
         self._opened_engine().apply(Differences([], no_target), beat=self._beat)
         self.failed.difference_update(no_target)
         unread = [self._skipped(file, file.skip_reason) for file in left_out]
-        self._write(
-            [(path, None) for path in gone]
-            + [(each.file.path, replace(each, fingerprint="")) for each in unread]
-        )
+        if unread or not self._is_small:
+            self._write([replace(each, fingerprint="") for each in unread])
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:
@@ -227,7 +235,7 @@ class Applier:
                 self.state.engine,
                 name=self.source.name,
                 build=self._build,
-                write=self._write,
+                write=self._write_built,
                 is_stopped=self._is_ending,
             )
             engine.start()
@@ -253,7 +261,7 @@ class Applier:
 
     def _make_way(self) -> None:
         """Wait for running queries, unless the pass has few files."""
-        if self._passes[-1].files > UNPAUSED_FILES:
+        if not self._is_small:
             self._give_way()
 
     def _build(self, file: SourceFile) -> Document:
@@ -304,13 +312,17 @@ class Applier:
     def _skipped(self, file: SourceFile, reason: str) -> Document:
         return skipped_document(self.source, file, reason, version=self.builder.version)
 
-    def _write(self, changes: Sequence[DocumentChange]) -> None:
-        """Write the changes that CocoIndex sends, in one transaction."""
+    def _write_built(self, changes: Sequence[DocumentChange]) -> None:
+        """Write the documents that CocoIndex sends; `_forget` sees to what it has deleted."""
+        if documents := [document for _, document in changes if document is not None]:
+            self._write(documents)
+
+    def _write(self, documents: Sequence[Document]) -> None:
+        """Write `documents`, and delete the rows of `_gone`, in one transaction."""
         self._make_way()
-        documents = [document for _, document in changes if document is not None]
+        gone, self._gone = self._gone, []
         # Looks up all texts of the transaction at once, in the cache and the static table.
         at_hand = self._at_hand([text for d in documents for text in d.embedded_texts])
-        gone = [path for path, document in changes if document is None]
         elsewhere = sum(len(each.embedded_texts) for each in documents)
         documents = [*self.builder.hand_to_team(documents, gone, at_hand)]
         elsewhere -= sum(len(each.embedded_texts) for each in documents)
@@ -332,19 +344,3 @@ class Applier:
         for document in documents:
             self._make_way()
             yield document
-
-
-def in_slices(files: Sequence[SourceFile]) -> list[list[SourceFile]]:
-    """Split `files` into slices of at most SLICE_FILES and SLICE_BYTES; a larger file is alone.
-
-    Each slice begins with its large files, so that its end does not wait for one.
-    """
-    slices: list[list[SourceFile]] = []
-    left = 0
-    for file in files:
-        left -= file.size
-        if not slices or left < 0 or len(slices[-1]) == SLICE_FILES:
-            slices.append([])
-            left = SLICE_BYTES - file.size
-        slices[-1].append(file)
-    return [sorted(part, key=lambda file: file.size < LARGE_BYTES) for part in slices]

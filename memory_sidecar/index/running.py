@@ -6,11 +6,14 @@ that the inner one has written, and takes the others as the inner one saw them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.index.document import Differences
+
+LARGE_BYTES = 32 << 10  # a file of this size takes 10 ms or more to build
+SLICE_BYTES = 2 << 20  # takes a second or two, as 400 files of most projects do
 
 Progress = Callable[[int, int], None]
 """Called every BEAT_S with files done and files in total, in the thread that applies. What it
@@ -79,3 +82,19 @@ class Todo:
     def end_slice(self) -> None:
         """Count the files in hand as done, including unchanged ones, which were not written."""
         self._in_hand = 0
+
+
+def in_slices(files: Sequence[SourceFile], *, most: int) -> list[list[SourceFile]]:
+    """Split `files` into slices of at most `most` and SLICE_BYTES; a larger file is alone.
+
+    Each slice begins with its large files, so that its end does not wait for one.
+    """
+    slices: list[list[SourceFile]] = []
+    left = 0
+    for file in files:
+        left -= file.size
+        if not slices or left < 0 or len(slices[-1]) == most:
+            slices.append([])
+            left = SLICE_BYTES - file.size
+        slices[-1].append(file)
+    return [sorted(part, key=lambda file: file.size < LARGE_BYTES) for part in slices]

@@ -19,6 +19,7 @@ from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import Document, FileStatus, Scan, SearchMode, Source, SourceFile
 from memory_sidecar.core.opening import Tree
@@ -169,6 +170,20 @@ def test_a_change_replaces_what_was_there(codebase, live, root):
 def test_a_renamed_folder_moves_its_files(codebase, live, root):
     (root / "pkg").rename(root / "shop")
     eventually(lambda: files_with(codebase, "total") == {"shop/cart.py"})
+
+
+def test_a_renamed_file_is_there_under_one_of_its_names_at_any_time(live, root, monkeypatch):
+    write, seen = CodeStore.write, list[list[str]]()
+
+    def write_and_look(store, documents, **rest):
+        written = write(store, documents, **rest)
+        seen.append(live.open().paths("project"))
+        return written
+
+    monkeypatch.setattr(CodeStore, "write", write_and_look)
+    (root / "pkg" / "cart.py").rename(root / "pkg" / "basket.py")
+    eventually(lambda: ["pkg/basket.py"] in seen)
+    assert [] not in seen
 
 
 def test_a_file_in_a_new_folder_in_a_new_folder_is_found(codebase, live, root):
