@@ -89,21 +89,21 @@ def recorded_roots(db: Path) -> Recovered:
     """
     old = db.with_name(f"{db.name}.old")
     found: dict[str, str] = {}
-    damage = ""
     for each in (old, db):
+        lost = ""
         try:
             with closing(connect(each, read_only=True)) as connection, named_errors(each):
                 found |= dict(connection.execute("SELECT name, root FROM sources"))
+            if has_had_rows(db) and old.exists():
+                lost = f"the database: that with rows was set aside as {old}"
         except StoreCorrupt as error:
-            damage = error.message if each == db else ""
+            lost = f"the database: {error.message}"
         except SidecarError:  # there is none
             continue
     if found:
         lacking = "excludes and addresses, which are to be given again"
         return list(found.items()), f"the database, without {lacking}"
-    if not damage and has_had_rows(db) and old.exists():
-        damage = f"that with rows was set aside as {old}"
-    return (), f"the database: {damage}" if damage else ""
+    return (), lost
 
 
 class ReadOnce(Generic[T]):
