@@ -30,7 +30,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import collect_seldom, limit_memory, require_memory
-from memory_sidecar.core.projects import DATA_DIR_VARIABLE, asks_for_help
+from memory_sidecar.core.projects import DATA_DIR_VARIABLE, asks_for_help, split_command
 from memory_sidecar.daemon.link import OutputClosed, read_part
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
 
@@ -283,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if logging.lastResort:  # the caller sees each logged warning as a notice or an error
         logging.lastResort.setLevel(logging.ERROR)
     try:
-        if not asks_for_help(arguments):
+        if not (asks_for_help(arguments) or split_command([*arguments])[1] in ("stop", "daemon")):
             require_memory()
         call = Call.of_this_process(arguments)
     except SidecarError as error:

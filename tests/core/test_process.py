@@ -127,3 +127,22 @@ def test_too_low_a_limit_of_memory_is_told_before_any_work(tmp_path, option, alo
         f"memory-sidecar: `ulimit -{option}` allows only 300,000 KiB of memory — raise it to "
     )
     assert (told.returncode, told.stderr.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("command", ["stop", "daemon list"])
+def test_a_low_limit_of_memory_lets_daemons_be_listed_and_stopped(tmp_path, command):
+    """Hints advise it where memory is short, and it takes 40 MB."""
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            f"ulimit -v 300000 && exec {sys.executable} -m memory_sidecar.client {command}",
+        ],
+        env=os.environ | {"HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "no daemon runs" in done.stdout + done.stderr
+    assert done.returncode == 0
