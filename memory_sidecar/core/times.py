@@ -32,7 +32,7 @@ _LOOSE = re.compile(
     | (?:(?P<day_2>\d\d?){_NTH}[ -])?{_MONTH}(?(day_2)|(?:\s(?P<day_3>\d\d?){_NTH})?),?[ -]
       (?P<year_2>\d{{4}})
     )(?:(?:[T ]|,\s)\s*(?P<hour>\d\d?)(?P<rest>:\d\d(?::\d\d(?:[.,]\d+)?)?)
-       \s*(?:(?P<half>[ap])m)?\s*(?P<zone>Z|GMT|UTC|[-+]\d\d[\d:]*)?)?""",
+       (?:\s*(?P<half>[ap])m)?(?:\s*(?P<zone>Z|GMT|UTC|[-+]\d\d[\d:]*)(?:\s\(\w+\))?)?)?""",
     re.IGNORECASE | re.VERBOSE,
 )
 _DIGITS = re.compile(
