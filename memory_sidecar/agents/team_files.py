@@ -34,7 +34,7 @@ from memory_sidecar.sessions.store import SESSIONS
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror import Mirror
 from memory_sidecar.team.mirror_rows import TeamFile
-from memory_sidecar.team.mirror_state import MirroredFolder, MirrorReport
+from memory_sidecar.team.mirror_state import MirroredFolder
 
 BOTH_WAYS: Final = ExchangeRequest()
 WAIT_S: Final = 30.0  # how long a pull or push waits for another exchange, such as a long first one
@@ -58,19 +58,16 @@ class TeamFiles:
             (_memories(agent), _sessions(agent)),
             state=paths.state / "team.json",
             archive=lambda: paths.archive / f"{compact_utc(agent.clock())}-team",
+            index=self._index,
             shared=shared._mirror if shared else None,
         )
 
     def exchange(
         self, reporter: Reporter, wanted: ExchangeRequest = BOTH_WAYS, *, patience_s: float = WAIT_S
     ) -> Exchanged:
-        """Run `Mirror.exchange`, then index what it downloaded, so that it can be found.
-
-        Raises the errors of that, and the one that uploading reported.
-        """
+        """Run `Mirror.exchange`. Raises the errors of that, and the one that uploading reported."""
         over = {_team_path(each) for each in wanted.over}
         done = self._mirror.exchange(replace(wanted, over=over), reporter, patience_s=patience_s)
-        self._index(done, reporter)
         if done.failure is not None:
             raise done.failure
         return Exchanged(
@@ -133,10 +130,10 @@ class TeamFiles:
         with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
             self._mirror.note_owed(changed)
 
-    def _index(self, done: MirrorReport, reporter: Reporter) -> None:
+    def _index(self, taken: Sequence[str], reporter: Reporter) -> None:
         for name in (OWN_DIRECTORY, SESSIONS):
             start = f"{name}/"
-            files = [path.removeprefix(start) for path in done.taken if path.startswith(start)]
+            files = [path.removeprefix(start) for path in taken if path.startswith(start)]
             if files and any(source.name == name for source in self._agent.sources()):
                 self._agent.index(files, reporter=reporter, directory=name)
 

@@ -72,17 +72,19 @@ class Mirror:
         *,
         state: Path,
         archive: Callable[[], Path],
+        index: Callable[[Sequence[str], Reporter], None],
         shared: Mirror | None,
     ) -> None:
         """`state`: the state file. `archive` names the folder for files replaced or removed now.
 
-        `shared`: the mirror of the files that everyone shares, which tell a team from another.
+        `index` is given what was taken. `shared` mirrors what all share, which tells teams apart.
         """
         self.link = link
         self.agent = agent
         self.folders = {each.name: each for each in folders}
         self.state_file = StateFile(folders[0].tree, state)
         self.archive = archive
+        self.index = index
         self.shared = shared
         self.unlike: set[tuple[str, str, str]] = set()  # conflicts of texts: path, both hashes
 
@@ -96,13 +98,14 @@ class Mirror:
         with self.state_file.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
             made_by = reporter if wanted.gives else None
             state.hear(self._read_news(state, joins=wanted.joins, made_by=made_by))
-            if not wanted.gives:
-                return _MirrorPass(self, wanted, hash_files(self.folders, state.open), state).run()
-            ours = local_files(self.folders.values(), state, wanted.changed)
+            if wanted.gives:
+                ours = local_files(self.folders.values(), state, wanted.changed)
+            else:
+                ours = hash_files(self.folders, state.open)
             done = _MirrorPass(self, wanted, ours, state).run()
-            state.kept = (state.kept | done.left_out.keys()) - set(done.given)
-            if done.failure is None:
-                state.owes, state.removed = False, set()
+            if wanted.gives:
+                state.note_given(done)
+            self.index(done.taken, reporter)  # while questions wait, so that they find it
             return done
 
     def note_owed(self, changed: Collection[str]) -> None:

@@ -153,6 +153,12 @@ class MirrorState(msgspec.Struct):
         self.removed |= {path for path, is_there in owed.items() if not is_there}
         self.removed -= {path for path, is_there in owed.items() if is_there}
 
+    def note_given(self, done: MirrorReport) -> None:
+        """Note what was given, and what was not, by an exchange that gives."""
+        self.kept = (self.kept | done.left_out.keys()) - set(done.given)
+        if done.failure is None:
+            self.owes, self.removed = False, set()
+
     def _go_back_to(self, heads: Collection[TeamFile]) -> None:
         """Make `heads`, the files of a restored server, the base, so that it is given what it lost.
 

@@ -11,6 +11,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.agents import team_files
+from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX, file_hash
 from memory_sidecar.core.errors import DatabaseRefused
@@ -230,6 +231,23 @@ def test_a_question_takes_what_a_push_has_only_heard_of(address, machine):
     one, two = machine("one", address), machine("two", address)
     one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
     assert two("memory", "push", "--agent", "shared").status == 0
+    assert found(two, "delay") == [("rules/retry-with-a-growing-delay.md", True)]
+
+
+def test_a_question_waits_until_what_an_exchange_took_is_indexed(address, machine, monkeypatch):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    index, asked = Agent.index, []
+
+    def index_after_a_question(agent, *arguments, **named):
+        monkeypatch.setattr(Agent, "index", index)
+        asked.append(two("query", "delay", "--agent", "shared", "--mode", "keyword"))
+        return index(agent, *arguments, **named)
+
+    monkeypatch.setattr(Agent, "index", index_after_a_question)
+    monkeypatch.setattr(team_files, "SHORT_WAIT_S", 0.0)
+    assert two("memory", "pull", "--agent", "shared").status == 0
+    assert ["without the team" in each.err for each in asked] == [True]
     assert found(two, "delay") == [("rules/retry-with-a-growing-delay.md", True)]
 
 
