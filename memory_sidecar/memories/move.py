@@ -136,11 +136,19 @@ def _refuse_secrets(file: MemoryFile, **destination: str) -> None:
 
 
 def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
-    """Return the path that `old` gets when it is moved to `to`, a category or a new path."""
-    known = check_known_category(to)
+    """Return the path that `old` gets when it is moved to `to`, a category or a new path.
+
+    Folders that are there keep their names, and what has spaces in its name, as notes of other
+    tools have, may have some in the new one.
+    """
+    known, name = check_known_category(to), old.rpartition("/")[2]
     if to.endswith(("/", "\\")) or (known and directory.has_folder(known)):
-        category = directory.known_category(check_category(to.rstrip("/\\")))
-        name = old.rpartition("/")[2]
-        return f"{category}/{name}" if category else name
-    folder, slash, name = check_new_path(to).rpartition("/")
-    return directory.known_category(folder) + slash + name
+        folder = known
+    else:
+        folder, _, given = check_path(to).rpartition("/")
+        if given != name:
+            check_new_path(given.replace(" ", "-") if " " in name else given)
+            name = given[: -len(MEMORY_SUFFIX)] + MEMORY_SUFFIX
+    if not (folder and directory.has_folder(folder)):
+        folder = directory.known_category(check_category(folder))
+    return f"{folder}/{name}" if folder else name

@@ -72,6 +72,33 @@ def test_a_category_that_is_there_needs_no_slash(directory, remember):
     )
 
 
+@pytest.mark.parametrize(
+    ("to", "new"),
+    [
+        ("Daily Notes", "Daily Notes/Retry Budget.md"),
+        ("Daily Notes/", "Daily Notes/Retry Budget.md"),
+        ("daily", "daily.md"),
+        ("pitfall/Retry Budget", "pitfall/Retry Budget.md"),
+        ("Daily Notes/Retries of 2026.md", "Daily Notes/Retries of 2026.md"),
+    ],
+)
+def test_a_note_keeps_the_spaces_of_its_name(directory, remember, to, new):
+    remember("Use SQLite.", "pitfall")
+    (directory.root / "Daily Notes").mkdir()
+    (directory.root / "Retry Budget.md").write_text("At most three.\n")
+    assert move(directory, "Retry Budget", to).file.path == new
+
+
+@pytest.mark.parametrize("to", ["New Folder/", "New Folder/x", "pitfall/ x", "Why: x"])
+def test_a_name_that_some_disks_refuse_is_not_made(directory, remember, to):
+    (directory.root / "pitfall").mkdir(parents=True)
+    (directory.root / "Retry Budget.md").write_text("At most three.\n")
+    with pytest.raises(UsageError):
+        move(directory, "Retry Budget", to)
+    with pytest.raises(UsageError):
+        move(directory, remember("Use SQLite.").file.path, "use the file")
+
+
 def test_what_names_a_moved_memory_follows(directory, remember):
     old = remember("Use Postgres.", "decision").file.path
     new = remember("Use SQLite.", "decision", supersedes=(old,)).file.path
