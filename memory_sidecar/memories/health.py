@@ -139,5 +139,12 @@ DOUBTS = (
         "find out what holds, and update or remove them",
         "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path",
     ),
+    (
+        "held several times, word for word",
+        "keep one: a program that syncs may have made the others",
+        "SELECT group_concat(path, ' = ' ORDER BY path) FROM memories"
+        f" JOIN memory_contents ON memory = key WHERE {_CURRENT} AND content <> ''"
+        " GROUP BY content HAVING count(*) > 1 ORDER BY min(path)",
+    ),
 )
 """What the user may want to update or prune, the hint, which names `{agent}`, and the SQL."""

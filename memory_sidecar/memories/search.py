@@ -55,6 +55,7 @@ from memory_sidecar.memories.lookup import (
     read_places,
 )
 from memory_sidecar.memories.model import MemoryQuery, StoredMemory
+from memory_sidecar.memories.names import MEMORY_SUFFIX
 from memory_sidecar.memories.results import without_copies
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.memories.strength import kept_share
@@ -136,7 +137,12 @@ def best_hits(
 
 def _place_of(hit: RankedMemory) -> tuple[float, bool, str, str]:
     """Return the sort key of hits, best first."""
-    return -hit.score, hit.memory.is_outdated, hit.memory.agent, hit.memory.path
+    return -hit.score, hit.memory.is_outdated, hit.memory.agent, _stem(hit.memory.path)
+
+
+def _stem(path: str) -> str:
+    """Return `path` without its suffix: so ordered, a file precedes its copies, such as `x 2`."""
+    return path.removesuffix(MEMORY_SUFFIX)
 
 
 def _about_project(query: MemoryQuery, readable: Sequence[Readable]) -> MemoryQuery:
@@ -202,7 +208,7 @@ class _Search:
         ranked = self._score_memories(best, places, named)
         order = sorted(
             range(len(places)),
-            key=lambda at: (-ranked.scores[at], places[at].is_outdated, places[at].path),
+            key=lambda at: (-ranked.scores[at], places[at].is_outdated, _stem(places[at].path)),
         )
         # Only these are read whole; of the other candidates only what ranks them was read.
         count, memories = self.query.top_k + SPARE_HITS, dict[int, StoredMemory]()

@@ -91,7 +91,7 @@ def test_the_doctor_names_faulty_files(serve, knowledge):
     assert checks(found, "tester") == []
 
 
-def test_the_doctor_tells_what_is_stale_cold_or_challenged(serve, knowledge):
+def test_the_doctor_tells_what_is_stale_cold_challenged_or_doubled(serve, knowledge):
     folder = knowledge / "architect"
     long_ago = {"created_at": "2010-01-01", "updated_at": "2010-01-01"}
     today = {"created_at": iso_utc(system_clock()), "updated_at": iso_utc(system_clock())}
@@ -107,6 +107,7 @@ def test_the_doctor_tells_what_is_stale_cold_or_challenged(serve, knowledge):
         "1 stale, hardly any strength left: ancient.md",
         "1 cold, two weeks old and never read: ancient.md",
         "1 contradicted, their status is challenged: doubted.md",
+        "1 held several times, word for word: ancient.md = doubted.md = one.md = pinned.md",
     ]
 
 

@@ -264,6 +264,14 @@ def test_ties_are_told_apart_by_path_however_many_there_are(search, folder):
         assert names(search("the same text", mode=mode, top_k=3)) == ["000", "001", "002"]
 
 
+def test_a_note_precedes_the_copies_that_a_sync_has_made_of_it(search, folder):
+    copies = ("r (conflicted copy 2026-03-01)", "r 2", "r.sync-conflict-20260301-101010-ABC")
+    for name in ("r", *copies):
+        write_memory(folder, f"{name}.md", "At most three retries.")
+    for mode in SearchMode:
+        assert names(search("how many retries", mode=mode))[0] == "r"
+
+
 def test_without_vectors_words_rank(make_agent, folder, notices):
     for name, text in PAGES.items():
         write_memory(folder, f"{name}.md", text)
