@@ -77,6 +77,8 @@ def connect(path: Path, *, read_only: bool = False, cache_kib: int | None = None
             usual_kib = READER_CACHE_KIB if read_only else CACHE_KIB
             connection.pragma("cache_size", -(cache_kib or usual_kib))
             connection.pragma("foreign_keys", True)
+            # Else a statement is planned again for the values of each use, but nothing tells more.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         except BaseException:
             connection.close()
             raise
@@ -116,10 +118,7 @@ def _try_reader(name: str, *, is_lockless: bool = False) -> apsw.Connection:
 
 
 def is_reusable(connection: apsw.Connection) -> bool:
-    """Whether an idle reader may be used again: it sees later commits, and blocks no writer.
-
-    Else it is to be closed after one use.
-    """
+    """Whether an idle reader may be used again: it sees later commits, and blocks no writer."""
     is_lockless = connection.pragma("locking_mode") == "exclusive"
     return not is_lockless and os.access(os.path.dirname(connection.filename), os.W_OK)  # noqa: PTH120
 
