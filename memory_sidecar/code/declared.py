@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from memory_sidecar.code.candidates import Meaning, NameCandidates, sole
+from memory_sidecar.code.candidates import Meaning, NameCandidates, is_self, sole
 from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
@@ -29,8 +29,6 @@ def member_of_variable(
     Extension methods of C# that take it count, too: then all are "likely". `None` if the type is
     unknown or has no such member.
     """
-    if at.scoping.type_behind:
-        return _member_of_type_behind(lineages.graph, at, place, candidates)
     if not at.scoping.types_variables:
         return None
     types = lineages.of(at, _declared_type(lineages, at, place))
@@ -47,7 +45,7 @@ def member_of_variable(
     return sure or (Meaning(found) if found else None)
 
 
-def _member_of_type_behind(
+def member_of_type_behind(
     graph: Graph, at: NamedFile, place: Place, candidates: NameCandidates
 ) -> Meaning | None:
     """Return the members of a variable whose type stands behind it, as in Go and Rust.
@@ -55,28 +53,36 @@ def _member_of_type_behind(
     A field only tells what is likely, since a variable without a type may be called like it. So
     does a type that the file neither defines nor imports; in Go, one of another folder is none.
     """
-    receiver, around = place.receiver, graph.enclosing(at, place)
-    if around is None or not candidates.members:
+    behind, receiver = at.scoping.type_behind, place.receiver
+    if not (behind and receiver and candidates.members) or is_self(receiver, at):
         return None
-    declares = at.scoping.type_behind.format(receiver.replace("?", r"\?"))
-    fields = (
-        d.signature
-        for d in graph.defined_for(at, receiver)
-        if d.scope and d.at.folder == at.folder and around.path.startswith(f"{d.scope}.")
-    )
-    for signature in (around.signature, *fields):
-        declared = receiver in signature and re.search(declares, signature)
+    for signature, is_own in _signatures_around(graph, at, place):
+        variables = behind.findall(signature) if receiver in signature else ()
+        declared = next((v for v in variables if v[0] == receiver), None)
         if not declared or _PARAMETER_OF_TYPE.fullmatch(declared[2]):
             continue
-        qualifier, name = declared.groups()
+        _, qualifier, name = declared
         found = candidates.by_owner.get(name, ())
         if at.family == "go":
             folder = [d for d in found if d.at.folder == at.folder]
             found = [d for d in found if d.at.package == qualifier] if qualifier else folder
         is_seen = any(d.at.id == at.id for d in found) or graph.imports(at, [name])
-        is_sure = (is_seen or at.family == "go") and signature == around.signature
-        return sole(found, "exact" if is_sure else "likely")
+        return sole(found, "exact" if is_own and (is_seen or at.family == "go") else "likely")
     return None
+
+
+def _signatures_around(graph: Graph, at: NamedFile, place: Place) -> Iterator[tuple[str, bool]]:
+    """Yield the signature around a place, then those of fields there that the receiver may be.
+
+    Each with whether it is the former. The fields are looked for only if the former tells nothing.
+    """
+    around = graph.enclosing(at, place)
+    if around is None:
+        return
+    yield around.signature, True
+    for each in graph.defined_for(at, place.receiver) if around.scope else ():
+        if each.scope and each.at.folder == at.folder and around.path.startswith(f"{each.scope}."):
+            yield each.signature, False
 
 
 def is_known(graph: Graph, at: NamedFile, member: Defined) -> bool:

@@ -173,7 +173,8 @@ class Graph:
 
     def defined_for(self, at: NamedFile, name: str) -> list[Defined]:
         """Return those of `defined` that a file may mean, which are those of its realm."""
-        return [each for each in self.defined(name) if each.at.realm == at.realm]
+        realm = at.realm
+        return [each for each in self.defined(name) if each.at.realm == realm]
 
     def defined_near(self, name: str, qualifier: str) -> list[Defined]:
         """Return those of `defined` in a scope, a folder or a file that `qualifier` may name.

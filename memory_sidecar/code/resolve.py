@@ -25,7 +25,12 @@ from memory_sidecar.code.candidates import (
 )
 from memory_sidecar.code.classes import BASES, Lineages, class_around, of_same_object
 from memory_sidecar.code.crates import behind_path, is_path_of_module
-from memory_sidecar.code.declared import known_members, member_of_variable, of_required_table
+from memory_sidecar.code.declared import (
+    known_members,
+    member_of_type_behind,
+    member_of_variable,
+    of_required_table,
+)
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.dotted import DottedFinder
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
@@ -56,10 +61,11 @@ class Resolver:
         candidates = self._finder.find(name, at, place)
         if not candidates.files:
             return candidates.by_name
+        if typed := member_of_type_behind(self.graph, at, place, candidates):
+            return typed
         may_inherit = at.scoping.bare_members == "inherited" and bool(candidates.members)
         needs_around = (
-            is_self(place.receiver, at)
-            or bool(at.scoping.type_behind)
+            is_self(place.receiver, at)  # and `super` of Rust
             or (may_inherit or (not place.receiver and at.id in candidates.files))
         )
         within = place.within if needs_around else None

@@ -72,7 +72,7 @@ class Scoping:
     objects: Objects = "of classes"
     whole_classes: bool = False  # one file has all members of a class
     types_variables: bool = False  # a variable is declared with its type before it
-    type_behind: str = ""  # or behind it: the pattern of that, with its qualifier and its name
+    type_behind: re.Pattern[str] | None = None  # or before its type: both, with its qualifier
     valueless: bool = False  # a type and a constant stand behind no variable and no expression
 
     # A field, a constant of an enum
@@ -186,7 +186,7 @@ _SCOPINGS = {
         shares=("folder",),
         names_all=True,
         dotted_fields=True,
-        type_behind=r"(?<![\w.]){}(?:, \w+)* [*]?(?:(\w+)[.])?(\w+)",
+        type_behind=re.compile(r"(?<![\w.])(\w+)(?=(?:, \w+)* [*]?(?:(\w+)[.])?(\w+))"),
     ),
     "java": _JAVA,
     "javascript": _JAVASCRIPT,
@@ -236,7 +236,7 @@ _SCOPINGS = {
         calls_fields=False,
         behind_enum="closed",
         module_paths=True,
-        type_behind=r"(?<!\w){}: (?:&(?:'\w+ )?|mut |dyn |impl )*(?:(\w+)::)*(\w+)",
+        type_behind=re.compile(r"(?<!\w)(\w+): (?:&(?:'\w+ )?|mut |dyn |impl )*(?:(\w+)::)*(\w+)"),
         behind_modules={"call", "type", "attribute", "other"},
         unmeant=dict.fromkeys(("call", "type"), ("module",)),
     ),
