@@ -197,7 +197,8 @@ class _Resolving(OneUse):
         """Resolve to the imported file, or to a package around it that may re-export the name."""
         if found := self._dotted.meaning(self._name, self._at, self._place, self._tops):
             return found
-        from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
+        imported = partial(self._graph.imports, self._at)
+        from_there = self._behind_import() or [d for d in self._tops if imported(d.at.modules)]
         sure: Confidence = "likely" if self._scoping.imports == "path" else "exact"
         if found := sole(self._found.followed, "exact") or sole(from_there, sure):
             return found
@@ -205,6 +206,13 @@ class _Resolving(OneUse):
         if self._scoping.imports == "package":  # what else has that name is of another package
             return one_or_all(from_there or self._unqualified, "likely")
         return sole(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
+
+    def _behind_import(self) -> list[Defined]:
+        """Return what the name is in its own import: that of a in `use crate::{a::Name, b}`."""
+        if not self._scoping.module_paths:
+            return []
+        before = {each.receiver for each in self._graph.imports_in(self._at, self._name)}
+        return [d for d in self._tops if not before.isdisjoint(d.at.modules)]
 
     def _visible_here(self) -> list[Defined]:
         """Return the candidates of the file in scope at the place, of the innermost scope only."""

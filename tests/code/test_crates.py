@@ -20,6 +20,9 @@ FILES = {
     "src/go.rs": "use crate::pay;\nfn go() { pay::card(); }\n",
     "src/cart/line.rs": "pub fn line() { super::price(); }\nmod imp { pub fn far() {} }\n",
     "src/cart/stock/mod.rs": "fn stock() { super::price(); }\n",
+    "src/rate.rs": "pub struct Fee;\n",
+    "src/tax/mod.rs": "pub struct Fee;\npub struct Vat;\n",
+    "src/sum.rs": "use crate::{rate::Fee, tax::Vat};\nfn sum(fee: Fee, vat: Vat) {}\n",
     "tool/src/main.rs": "fn limit() {}\nfn price() {}\nfn main() { crate::limit(); }\n",
 }
 
@@ -56,3 +59,8 @@ def test_paths_from_the_module_around_and_from_the_crate(told, name, uses):
 def test_what_is_called_is_no_module_of_its_name(told):
     assert told("callers", "src/pay/mod.rs:1") == []
     assert told("callers", "src/pay/card.rs:1") == ["src/go.rs:2 likely"]
+
+
+def test_a_bare_name_is_of_the_module_before_it_in_its_own_import(told):
+    assert told("refs", "src/rate.rs:1") == ["src/sum.rs:2 exact", "src/sum.rs:1 likely"]
+    assert "src/sum.rs" not in "".join(told("refs", "src/tax/mod.rs:1"))
