@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from memory_sidecar.code.document import Place
@@ -36,15 +36,6 @@ def made_by(graph: Graph, defined: Defined) -> list[Defined]:
         for each in graph.defined_for(defined.at, owner)
         if each.is_type and each.path == defined.scope
     ]
-
-
-def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
-    """Return the name of the class around a place, or empty."""
-    around = graph.enclosing(at, place)
-    for name in reversed(around.path.split(".") if around else ()):
-        if any(d.is_type and d.at.id == at.id for d in graph.defined(name)):
-            return name
-    return around.owner if around else ""
 
 
 def of_same_object(around: Defined | None, candidates: Sequence[Defined]) -> Sequence[Defined]:
@@ -132,7 +123,7 @@ def may_reach(lineages: Lineages, at: NamedFile, place: Place, override: Defined
     if receiver in (*BASES, *lineage) or place.how not in ("call", "attribute", "other"):
         return False
     is_own = receiver in at.scoping.selves or (not receiver and at.scoping.implicit_self)
-    return not is_own or class_around(lineages.graph, at, place) in lineage
+    return not is_own or lineages.class_around(at, place) in lineage
 
 
 class Lineages:
@@ -142,6 +133,7 @@ class Lineages:
         self.graph = graph
         self._known: dict[tuple[int, str], Sequence[str]] = {}
         self._members: dict[str, Mapping[str, Sequence[Defined]]] = {}
+        self._with_type: dict[str, Set[int]] = {}
 
     def of(self, at: NamedFile, class_name: str) -> Sequence[str]:
         """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
@@ -155,6 +147,21 @@ class Lineages:
         if name not in self._members:
             self._members[name] = by_key((each.owner, each) for each in self.graph.defined(name))
         return self._members[name]
+
+    def class_around(self, at: NamedFile, place: Place) -> str:
+        """Return the name of the class around a place, or empty."""
+        around = self.graph.enclosing(at, place)
+        for name in reversed(around.path.split(".") if around else ()):
+            if at.id in self.files_with_type(name):
+                return name
+        return around.owner if around else ""
+
+    def files_with_type(self, name: str) -> Set[int]:
+        """Return the ids of the files that define a type called `name`."""
+        if name not in self._with_type:
+            found = self.graph.defined(name)  # thousands of `__init__`
+            self._with_type[name] = {each.at.id for each in found if each.is_type}
+        return self._with_type[name]
 
     def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
         line = [class_name] if class_name else []

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
-from memory_sidecar.code.classes import Lineages, class_around
+from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -218,7 +218,7 @@ def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
             if not owner or place.receiver == owner or (is_imported and not place.receiver):
                 yield sure if is_imported else unsure
             elif used.at.id in near and is_self(place.receiver, used.at):
-                if owner in lineages.of(used.at, class_around(graph, used.at, place)):
+                if owner in lineages.of(used.at, lineages.class_around(used.at, place)):
                     own.append(sure)
             elif used.at.id in near and place.receiver:
                 others.append(unsure)

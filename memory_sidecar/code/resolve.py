@@ -23,7 +23,7 @@ from memory_sidecar.code.candidates import (
     one_or_all,
     sole,
 )
-from memory_sidecar.code.classes import BASES, Lineages, class_around, of_same_object
+from memory_sidecar.code.classes import BASES, Lineages, of_same_object
 from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import (
     known_members,
@@ -241,7 +241,7 @@ class _Resolving(OneUse):
     def _resolve_self(self) -> Meaning:
         """Resolve a member of the own class, or of a base class for `super` and the like."""
         is_above = self._place.receiver in BASES  # skip the own class
-        lineage = self._lineages.of(self._at, class_around(self._graph, self._at, self._place))
+        lineage = self._lineages.of(self._at, self._lineages.class_around(self._at, self._place))
         for class_name in lineage[is_above:]:
             ours = self._found.members_by_owner.get(class_name, ())
             here = [d for d in ours if d.at.id == self._at.id]
@@ -260,8 +260,8 @@ class _Resolving(OneUse):
 
     def _is_whole(self, class_name: str) -> bool:
         """Whether the file has all members of the class: in other files, its name means another."""
-        types = (d for d in self._graph.defined(class_name) if d.is_type)
-        return self._scoping.whole_classes and any(d.at.id == self._at.id for d in types)
+        is_here = self._at.id in self._lineages.files_with_type(class_name)
+        return self._scoping.whole_classes and is_here
 
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
         """Whether the class of a member is derived from the first class of `lineage`."""

@@ -49,7 +49,8 @@ def with_declarations(graph: Graph, targets: Iterable[Defined]) -> Iterator[Defi
     for each in targets:
         yield each
         if _is_stub(each):
-            yield from (d for d in graph.defined_for(each.at, each.name) if _declares(each, d))
+            alike = (d for d in graph.defined_for(each.at, each.name) if not _is_stub(d))
+            yield from (d for d in alike if _declared_as(d) == _declared_as(each))
         if each.at.family != "c" or each.kind == "macro":
             continue
         for other in graph.defined(each.name):
@@ -65,14 +66,13 @@ def without_stubs(found: Sequence[Defined]) -> list[Defined]:
 
     `attr/__init__.pyi` may declare what `attr/_make.py` defines and `attr/__init__.py` re-exports.
     """
-    return [
-        each for each in found if not (_is_stub(each) and any(_declares(each, d) for d in found))
-    ]
+    declared = {_declared_as(each) for each in found if not _is_stub(each)}
+    return [each for each in found if not (_is_stub(each) and _declared_as(each) in declared)]
 
 
-def _declares(stub: Defined, defined: Defined) -> bool:
-    is_beside = (stub.at.folder, stub.path) == (defined.at.folder, defined.path)
-    return is_beside and stub.at.realm == defined.at.realm and not _is_stub(defined)
+def _declared_as(defined: Defined) -> tuple[object, ...]:
+    """Return what a stub and the definition that it declares have in common."""
+    return defined.at.folder, defined.path, defined.at.realm
 
 
 def _is_stub(defined: Defined) -> bool:
