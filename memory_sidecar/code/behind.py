@@ -106,8 +106,8 @@ class BehindReceiver(OneUse):
 
     def _is_shared(self, defined: Defined) -> bool:
         """Whether this file sees it: what a variable or `console` has in another file is not."""
-        if defined.at.id == self._at.id:
+        may_hide = self._is_untyped or self._scoping.whole_classes
+        if defined.at.id == self._at.id or not may_hide:
             return True
         around = self._graph.kind_around(defined)
-        is_local = self._scoping.whole_classes and around in ("field", "variable", *FUNCTIONS)
-        return not is_local and bool(around or not self._is_untyped)
+        return bool(around) if self._is_untyped else around not in ("field", "variable", *FUNCTIONS)

@@ -100,9 +100,9 @@ def known_members(graph: Graph, at: NamedFile, candidates: Sequence[Defined]) ->
     known = [
         d
         for d in candidates
-        if graph.kind_around(d) == "module"
+        if graph.imports(at, d.at.modules)
         or (are_classes and graph.mentions(at, d.owner))
-        or graph.imports(at, d.at.modules)
+        or graph.kind_around(d) == "module"
     ]
     return known or [d for d in candidates if are_classes and d.scope]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from memory_sidecar.code.document import DefinitionRow, Place, read_places
@@ -34,37 +34,37 @@ IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamedFile:
     """A file that defines or uses names."""
 
     id: int
     file: ChunkFile
 
-    @property
+    @cached_property
     def family(self) -> str:
         """The family of languages that share names, such as JavaScript and TypeScript."""
         return self.scoping.family or self.file.language
 
-    @property
+    @cached_property
     def realm(self) -> tuple[str, str]:
         """The source and the family: files of the same realm share names."""
         return self.file.source, self.family
 
-    @property
+    @cached_property
     def scoping(self) -> Scoping:
         return scoping_of(self.file.language)
 
-    @property
+    @cached_property
     def folder(self) -> str:
         return self.file.path.rpartition("/")[0]
 
-    @property
+    @cached_property
     def package(self) -> str:
         """The name of its folder; empty at the root of the source."""
         return self.folder.rpartition("/")[2]
 
-    @property
+    @cached_property
     def modules(self) -> frozenset[str]:
         """The names by which an import may mean the file: its stem, or the name of its folder."""
         stem, package = self.file.path.rsplit("/", 1)[-1].split(".")[0], self.package
@@ -142,6 +142,7 @@ class Graph:
     def __init__(self, connection: Connection, is_deleted: IsDeleted = NONE_DELETED) -> None:
         self.connection = connection
         self.is_deleted = cache(is_deleted)
+        self._named_file = cache(NamedFile)  # whose properties are cached, too
         self._defined: dict[str, list[Defined]] = {}
         self._users: dict[tuple[str, ...], frozenset[int]] = {}  # by name and condition
         self._modules: dict[tuple[str, str], bool] = {}
@@ -332,7 +333,7 @@ class Graph:
         for file_id, source, path, language, number, *row in rows:
             if self.is_deleted(source, path):
                 continue
-            at = NamedFile(file_id, ChunkFile(source, path, language))
+            at = self._named_file(file_id, ChunkFile(source, path, language))
             yield Defined(*row, at=at, number=number)
 
     def _uses(self, condition: str, values: tuple[int | str, ...]) -> Iterator[Used]:
@@ -344,5 +345,5 @@ class Graph:
         for file_id, source, path, language, name, places in rows:
             if self.is_deleted(source, path):
                 continue
-            at = NamedFile(file_id, ChunkFile(source, path, language))
+            at = self._named_file(file_id, ChunkFile(source, path, language))
             yield Used(at, name, tuple(read_places(places)))

@@ -7,7 +7,9 @@ from functools import partial
 
 import pytest
 
+from memory_sidecar.code import graph
 from memory_sidecar.code.graph import Graph, NamedFile
+from memory_sidecar.code.scoping import scoping_of
 from tests.code.trees import told_in, write_tree
 
 FILES = {
@@ -95,6 +97,23 @@ def test_all_uses_of_a_name_share_its_candidates(run, tmp_path, monkeypatch):
     assert read["run"] <= 2  # the definitions asked about, and what a use may mean
 
 
+def test_the_rules_of_a_file_are_read_once_for_all_its_uses_and_definitions(
+    run, tmp_path, monkeypatch
+):
+    module = "class C\n  def go(x) = x.go(go(x.go))\nend\n"
+    write_tree(tmp_path, {f"m{n}.rb": module for n in range(3)})
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    read: list[str] = []
+
+    def counted(language: str):
+        read.append(language)
+        return scoping_of(language)
+
+    monkeypatch.setattr(graph, "scoping_of", counted)
+    assert len(run("refs", "go", "--json", cwd=tmp_path).json) == 6
+    assert 0 < len(read) <= 6  # for each use and each definition: hundreds
+
+
 def test_what_a_name_means_is_told_in_steps_that_grow_with_its_uses(run, tmp_path, monkeypatch):
     for n in range(40):
         tried = f"func Try() {{ p{(n + 1) % 40}.Make() }}\n"
@@ -105,7 +124,7 @@ def test_what_a_name_means_is_told_in_steps_that_grow_with_its_uses(run, tmp_pat
     write_tree(tmp_path, {"q/many.go": f"package q\n\nfunc halt() {{}}\n\n{many}"})
     assert run("index", tmp_path, "--wait", "keyword").status == 0
     read: Counter[str] = Counter()
-    modules, uses_in = vars(NamedFile)["modules"].fget, Graph.uses_in
+    modules, uses_in = vars(NamedFile)["modules"].func, Graph.uses_in
 
     def counted_modules(at: NamedFile):
         read["modules"] += 1
