@@ -17,7 +17,7 @@ from operator import eq
 from typing import Final
 
 from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
-from memory_sidecar.core.errors import SidecarError, TeamEmpty, UsageError
+from memory_sidecar.core.errors import SidecarError, StoreBusy, TeamEmpty, UsageError
 from memory_sidecar.core.model import ExchangeRequest, Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.times import compact_utc
@@ -100,6 +100,9 @@ class TeamFiles:
             self._link.require_reachable()
             if self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
+        except StoreBusy:
+            under_way = f"an exchange of {self._agent.name} with the team is still under way"
+            reporter.notice(f"{under_way}: ask again for what it brings")
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # an empty database has no news
                 _notice_without_team(error, reporter)

@@ -132,10 +132,9 @@ def grep(
 ) -> list[GrepHit]:
     """Return the hits in the folders and files `paths`, by path and line, at most `query.limit`.
 
-    A folder is searched like an index: files that git or its
-    source ignores are left out. A file given by itself is searched even if it is ignored. Raises
-    UsageError if the pattern is invalid in all languages of these files, NotFound for a missing
-    path.
+    A folder is searched like an index: files that git or its source ignores are left out. A file
+    given by itself is searched even if it is ignored. Raises UsageError if the pattern is invalid
+    in all languages of these files, NotFound for a missing path.
     """
     finder, wanted = Finder(query.pattern), _searchable(query.languages)
     files: dict[str, tuple[Path, SourceFile]] = {}
