@@ -16,7 +16,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from memory_sidecar.code.framing import without_framing
-from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.credentials import find_credentials, mask_part
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.index.words import (
     MARKS,
@@ -37,6 +37,7 @@ MAX_SIGNATURE = 72
 MAX_NAMES = 3  # of a hit, that head it
 MAX_COLOURED = 4_000  # characters; on odd texts lexers take quadratic time: 30 s for 40,000
 MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
+LONGEST_KEY = 8_000  # characters of a private key
 _WORD = re.compile(  # of an identifier: get, URL, Parts
     rf"[A-Z]?(?:(?![_A-Z{UNSPACED}])[\w{MARKS}])+|[A-Z]+(?![^\W_A-Z{UNSPACED}])"
 )
@@ -129,7 +130,11 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     )
     lines = text.splitlines(keepends=True)
     rows = rows_to_search(lines, stems)
-    searched = mask_credentials("".join(lines[rows.start : rows.stop])[:MAX_LOOKED_THROUGH])
+    start = sum(map(len, lines[: rows.start]))
+    size = min(sum(map(len, lines[rows.start : rows.stop])), MAX_LOOKED_THROUGH)
+    begin = max(start - LONGEST_KEY, 0)  # of what may tell that the first rows are of a key
+    near = text[begin : start + size]
+    searched = mask_part(near, start - begin, len(near), find_credentials(near))
     parts = [part for line in searched.splitlines(keepends=True) for part in wrapper.wrap(line)]
     best = best_part(parts, stems, characters)
     above, below = [""] * (rows.start > 0), [""] * (rows.stop < len(lines))

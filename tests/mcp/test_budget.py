@@ -10,7 +10,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp_types import CallToolResult
 
-from memory_sidecar.code.excerpt import shorten
+from memory_sidecar.code.excerpt import MAX_LOOKED_THROUGH, shorten
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from tests.conftest import hashing_services, write_project
@@ -173,3 +173,14 @@ def test_a_text_of_thousands_of_lines_fills_its_room(caller, lines):
     given(caller, "save_session", session_id="log", messages=messages)
     answer = given(caller, "search_sessions", query="step 7 of the log", tier="messages")
     assert 3000 < len(answer["hits"][0]["text"]) < 4000
+
+
+def test_a_key_that_begins_above_the_part_shown_is_masked():
+    row = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4\n"
+    kind = "RSA PRIVATE KEY"
+    key = f"-----BEGIN {kind}-----\n{row * 40}-----END {kind}-----\n"
+    above = "x\n" * ((MAX_LOOKED_THROUGH - 1_000) // 3)  # the key lies across the end of a part
+    text = f"{above}{key}the mailbox overflows\n{'y' * 80}\n" + "words\n" * 20_000
+    shown = shorten(text, 1_500, {"mailbox"})
+    assert "the mailbox overflows" in shown
+    assert row.strip() not in shown
