@@ -27,6 +27,7 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.index.scored import NAMED_FROM
 from memory_sidecar.team import code_read, schema
 from memory_sidecar.team import link as team_link
 from memory_sidecar.team.link import TeamLink
@@ -258,6 +259,19 @@ def test_what_makes_a_message_with_values_is_found_in_the_team_and_here(make_mem
     assert reader.own() == {"shop/own.py"}
     for message, file in (("no row 17 in the table", "lost"), ("no more than 17 a day", "own")):
         assert reader.find(message)[0].filename == f"shop/{file}.py"
+
+
+def test_the_route_of_a_path_is_found_in_the_team_and_here(make_member):
+    giver, reader = make_member("a"), make_member("b")
+    for each in (giver, reader):
+        each.write("shop/carts.py", '@app.get("/carts/{id}/total")\ndef total(id): ...\n')
+    giver.index()
+    reader.write("shop/parcels.py", '@app.get("/parcels/{id}/label")\ndef label(id): ...\n')
+    reader.index()
+    assert reader.own() == {"shop/parcels.py"}
+    for path, file in (("/carts/42/total", "carts"), ("/parcels/42/label", "parcels")):
+        assert reader.find(path)[0].filename == f"shop/{file}.py"
+        assert reader.find(path)[0].score > NAMED_FROM
 
 
 def test_a_file_that_a_word_calls_is_found_in_the_team_and_here(make_member):

@@ -1,0 +1,196 @@
+"""Finds where the route of a path is declared: `/users/42/orders` leads to `"/users/:id/orders"`.
+
+No framework is known here. Any string may declare a route, or a symbol of Ruby, if its segments are
+the last ones of the path; one such as `:id`, `{id}` or `<int:id>` is any segment. What stands
+before them is looked for in the strings around it, by their indent, in those above it, and in the
+path of its file. A string that is put together, as by `${id}`, uses a route and declares none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from memory_sidecar.chunking.keys import NESTING, SECTIONED
+from memory_sidecar.code.asides import is_aside
+from memory_sidecar.code.directory import Line
+from memory_sidecar.code.rows import CodeRows
+from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.core.language import TEXT
+
+MAX_PATHS = 2  # in one question that are looked for
+MAX_CHUNKS = 1000  # that are looked at for each: those that hold most of its words
+MAX_CHUNKS_READ = 50  # those in whose strings most of its segments stand
+MAX_FILES = 12  # that are read, those in whose strings most of the segments stand
+MAX_ROW = 300  # characters; longer ones are generated
+MAX_DECLARING = 5  # chunks that declare a path equally well
+
+# What tells for a declaration, beside 1 for each segment that is the same: one for a parameter, or
+# for a parameter and more; the share of those before it that are found above; the one before it in
+# the path of its file; the method in its row. Less than LEAST of it tells nothing.
+PARAMETER, PARTLY, ABOVE, IN_PATH, METHOD = 0.1, 0.5, 0.5, 0.5, 0.05
+LEAST, LEAST_OF_PARAMETER = 1.0, PARAMETER + IN_PATH
+LEAST_OF_WORD = 2.0  # a string without a slash may be anything
+
+_ALL_LINES = 1_000_000
+_DATA = NESTING | SECTIONED | {TEXT}
+_PATH = re.compile(
+    r"(?:\b(GET|POST|PUT|PATCH|DELETE)\s+)?(?<![^\s\"'`(=,])(?:https?://[\w.:-]+)?"
+    r"((?:/[\w.~@%:+-]+){2,12})/?(?![\w/*{<])"
+)
+_STRING = re.compile(r"(?<![\w$])[br@]?([\"'`])((?:(?!\1).)*)\1|(?<![\w:]):(\w+)\b(?!:)")
+_PUT_TOGETHER = re.compile(r"[$#]\{")
+_PARAMETER = re.compile(r"\{[^{}]+\}|\(\?P<\w+>[^()]*\)|<[^<>]*>|:\w+(?:\([^()]*\))?[?+*]?|\*+\w*")
+_ANY, _ANYTHING = "\0", "\1"  # stand for a parameter, and for `*`
+_METHOD_OR_ANCHOR = re.compile(r"^[A-Z]+ (?=/)|^\^|(?:/\?)?\\?[$Z]$|[()]")
+_SEGMENT = re.compile(r"[\w.~@%+\0\1-]+")
+_RESOURCES = re.compile(r"resources?\b", re.IGNORECASE)  # declares `/:id` and `/:id/edit`, too
+
+Segments = tuple[str, ...]
+
+
+class Template(NamedTuple):
+    """A string that may declare a route."""
+
+    segments: Segments
+    least: float  # of what must tell for it
+
+
+def chunks_with_route(text: str, rows: CodeRows) -> list[int]:
+    """Return the ids of the chunks that declare the routes of the paths in `text`, if any do."""
+    ids: dict[int, None] = {}
+    for method, path in list(dict.fromkeys(_PATH.findall(text)))[:MAX_PATHS]:
+        asked = tuple(path.rstrip(".,:").strip("/").split("/"))
+        best, at = 0.0, list[Line]()
+        for stored, code in _likely_files(asked, rows):
+            for line, fit in _declarations(asked, method.lower(), stored.filename, code):
+                at = [] if fit > best else at
+                best = max(best, fit)
+                if fit == best:
+                    at.append(Line(stored.source, stored.filename, line))
+        found = dict.fromkeys(each for each in map(rows.chunk_at, at) if each is not None)
+        ids |= found if len(found) <= MAX_DECLARING else {}
+    return [*ids]
+
+
+def _likely_files(asked: Segments, rows: CodeRows) -> Iterator[tuple[StoredChunk, str]]:
+    """Yield a chunk and the text of each of the files in whose strings most of `asked` stand."""
+    likely = rows.coverage_arm(rows.keywords(" ".join(asked))).best(MAX_CHUNKS)
+    any_of = "|".join(map(re.escape, asked))
+    in_string = re.compile(rf"[\"'`/:]({any_of})(?=[\"'`/$?)<(,\s]|$)", re.MULTILINE)
+    held = {
+        each.chunk_id: {*in_string.findall(each.code)}
+        for each in rows.texts_of(likely.tolist())
+        if not is_aside(each.filename)
+    }
+    most = sorted(filter(held.get, held), key=lambda chunk_id: -len(held[chunk_id]))
+    files: dict[tuple[str, str], tuple[StoredChunk, set[str]]] = {}
+    for each in rows.read(most[:MAX_CHUNKS_READ]):
+        if each.language not in _DATA:
+            file = files.setdefault((each.source, each.filename), (each, set()))
+            file[1].update(held[each.chunk_id])
+    for stored, _ in sorted(files.values(), key=lambda file: -len(file[1]))[:MAX_FILES]:
+        lines: list[str] = []
+        for start, code in rows.code_around(stored, _ALL_LINES):
+            lines += [""] * (start - 1 - len(lines))  # blank lines are in no chunk
+            lines[start - 1 :] = code.split("\n")
+        yield stored, "\n".join(lines)
+
+
+def _declarations(
+    asked: Segments, method: str, path: str, code: str
+) -> Iterator[tuple[int, float]]:
+    """Yield each line of `code` that may declare the route `asked` for, and what tells for it."""
+    words = {each for each in asked if not each.isdecimal()}
+    any_of = "|".join(map(re.escape, words)) or r"\0"
+    may_declare = re.compile(rf"[\"'`/^][:{{<*(]|[\"'`/:^](?:{any_of})(?![\w-])")
+    around: list[tuple[int, list[Segments]]] = []  # indents of outer lines, and their strings
+    above: dict[Segments, None] = {}
+    for number, row in enumerate(code.split("\n"), 1):
+        if '"' not in row and "'" not in row and ":" not in row:
+            continue
+        indent = len(row) - len(row.lstrip())
+        while around and around[-1][0] >= indent:
+            around.pop()
+        if len(row) > MAX_ROW or not may_declare.search(row):
+            continue
+        if not (templates := [*_templates(row)]):
+            continue
+        tails = (0, 1, 2) if _RESOURCES.search(row) else (0,)
+        fits = (
+            _fit(asked[: len(asked) - tail], each, around, above, path.lower())
+            for each in templates
+            for tail in tails
+        )
+        if best := max(fits, default=0.0):
+            yield number, best + METHOD * (method != "" and method in row.lower())
+        segments = [each.segments for each in templates]
+        around.append((indent, segments))
+        above |= dict.fromkeys(each for each in segments if not words.isdisjoint(each))
+
+
+def _fit(
+    asked: Segments,
+    template: Template,
+    around: Sequence[tuple[int, Iterable[Segments]]],
+    above: Iterable[Segments],
+    path: str,
+) -> float:
+    """Return what tells for `template` as the declaration of `asked`, 0 for too little."""
+    fit = _match_end(asked, template.segments)
+    if not fit:
+        return 0.0
+    left = asked[: -len(template.segments)]
+    for _, outer in reversed(around):  # a segment between may be declared nowhere
+        for before in (left, left[:-1]):
+            gain, length = max((_match_end(before, each), len(each)) for each in outer)
+            if gain >= (1 if before is not left else PARAMETER):
+                fit += gain
+                left = before[:-length]
+                break
+    if left:  # a prefix of another file
+        fit += ABOVE * max((_match_end(left, each) for each in above), default=0.0)
+        fit += IN_PATH * (left[-1].lower().removesuffix("s") in path)
+    return fit if fit >= max(template.least, (len(left) - 1) / 2) else 0.0
+
+
+def _match_end(asked: Segments, template: Segments) -> float:
+    """Return how well `template` fits the last segments of `asked`, 0 if it does not."""
+    if len(template) > len(asked):
+        return 0.0
+    fit = 0.0
+    for segment, pattern in zip(asked[-len(template) :], template, strict=True):
+        if pattern == segment:
+            fit += 1
+        elif pattern == _ANY:
+            fit += PARAMETER
+        elif pattern == _ANYTHING:
+            pass
+        elif _ANY in pattern and _pattern_of(pattern).fullmatch(segment):
+            fit += PARTLY
+        else:
+            return 0.0
+    return fit
+
+
+@lru_cache(1000)
+def _pattern_of(segment: str) -> re.Pattern[str]:
+    return re.compile(".+".join(map(re.escape, segment.split(_ANY))))
+
+
+def _templates(row: str) -> Iterator[Template]:
+    """Yield what may declare a route in `row`."""
+    least_of_word = LEAST if _RESOURCES.search(row) else LEAST_OF_WORD
+    for _, string, symbol in _STRING.findall(row):
+        if symbol:
+            yield Template((symbol,), least_of_word)
+        elif string and not _PUT_TOGETHER.search(string):
+            text = _PARAMETER.sub(
+                lambda found: _ANYTHING if found[0].startswith("*") else _ANY, string
+            )
+            segments = tuple(_METHOD_OR_ANCHOR.sub("", text).strip("/").split("/"))
+            if all(map(_SEGMENT.fullmatch, segments)):
+                least = LEAST_OF_PARAMETER if segments[0] == _ANY else LEAST
+                yield Template(segments, least if "/" in string else least_of_word)
