@@ -32,7 +32,7 @@ from memory_sidecar.index.words import MAX_QUERY_WORDS, STOPWORDS, index_words, 
 
 BM25_HALF = 20.0  # the BM25 whose keyword share is a half, unless the question sets another
 _CATEGORIES = ("categories", "L* N* Co M*")  # with marks, as the .sql files say for all `words`
-COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
+COMMON_ROWS, COMMON_SHARE = 10, 0.5  # words in more rows, and a larger share, only cost time
 _FIXED_POINT = 2.0**52  # BM25 is multiplied by it and truncated: as exact as a float from 1 on
 MAX_ROWS_COUNTED = 5_000  # of one word: 0.7 ms; a commoner one is taken to be as common in any rows
 _ALL_IDS = f"[[0, {2**63 - 1}]]"
@@ -113,14 +113,14 @@ def row_counter(connection: Connection, corpus: Corpus, among: Among | None) -> 
 def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
     """Return the keywords of a query: its distinct words, and identifiers as phrases of parts.
 
-    Stopwords, and words that more than half of all rows hold, are left out unless no other word is
-    left.
+    Stopwords, and words that most rows hold, are left out unless no other word is left.
     """
     words, phrases = words_and_phrases(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
     stems = {word: stem for word in meaningful for stem in stems_of(word)[:1]}
     rows, holding = holding_of(stems)
-    rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
+    most = max(COMMON_ROWS, COMMON_SHARE * rows)
+    rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= most]
     # If no row holds any of the rare words, the common ones stay.
     kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
     return Keywords(
