@@ -235,13 +235,14 @@ class Codebase:
     def related(
         self, at: Line, wanted: CodeFilter, *, top_k: int, reporter: Reporter
     ) -> list[CodeHit]:
-        """Return the chunks most similar to the one that holds the line `at`, best first."""
+        """Return the chunks most similar to the one at a line, best first; none of its function."""
 
         def ask(here: Snapshot) -> list[CodeHit]:
             local = LocalRows(here.connection, here.store, wanted, here.is_deleted)
             typed = typed_path(here.connection, at.source, at.path)
-            like = partial(related_chunks, at=at, typed=typed, top_k=top_k, reporter=reporter)
-            return self.sharing.ask(like, local, reporter)
+            own = here.function_lines(at)
+            like = partial(related_chunks, at=at, own=own, typed=typed, top_k=top_k)
+            return self.sharing.ask(partial(like, reporter=reporter), local, reporter)
 
         return self.navigate(wanted, ask, reporter=reporter)
 

@@ -201,13 +201,14 @@ def _candidates(
 
 
 def related_chunks(
-    rows: CodeRows, at: Line, *, typed: str, top_k: int, reporter: Reporter
+    rows: CodeRows, at: Line, *, own: range, typed: str, top_k: int, reporter: Reporter
 ) -> list[CodeHit]:
     """Return the chunks of `rows` most similar to the one at a line; `score` is the cosine.
 
-    Compares the model's vectors if the chunk has one, else static vectors; while vectors of the
-    model are missing, a notice says which. Raises NotFound if no chunk holds the line, or the chunk
-    has no vector. `typed`: the path of its file, for a hint.
+    Chunks that hold any of the lines `own` of its file are left out. Compares the model's
+    vectors if the chunk has one, else static vectors; while vectors of the model are missing, a
+    notice says which. Raises NotFound if no chunk holds the line, or the chunk has no vector.
+    `typed`: the path of its file, for a hint.
     """
     chunk = rows.chunk_at(at)
     if chunk is None:
@@ -234,10 +235,14 @@ def related_chunks(
         found.sort(key=lambda pair: (-pair[1], *pair[0].place))
         return found[:count]
 
-    def is_present(found: tuple[StoredChunk, float]) -> bool:
-        return not rows.is_deleted(found[0].source, found[0].filename)
+    def is_other(found: tuple[StoredChunk, float]) -> bool:
+        each = found[0]
+        is_beside = (each.source, each.filename) == (at.source, at.path)
+        lines = range(each.chunk.start_line, each.chunk.end_line + 1)
+        is_own = is_beside and max(lines.start, own.start) < min(lines.stop, own.stop)
+        return not is_own and not rows.is_deleted(each.source, each.filename)
 
-    return [make_hit(rows, *found) for found in first_present(fetch, is_present, top_k)]
+    return [make_hit(rows, *found) for found in first_present(fetch, is_other, top_k)]
 
 
 def clear_caches() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_sidecar.code.asides import is_data
-from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.directory import Line
+from memory_sidecar.code.graph import FUNCTIONS, Graph
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness, Why
@@ -49,6 +50,16 @@ class Snapshot:
     def graph(self) -> Graph:
         """A new graph of the names in this snapshot, to be used for one answer."""
         return Graph(self.connection, self.is_deleted)
+
+    def function_lines(self, line: Line) -> range:
+        """Return the lines of the innermost function around a line, or that line alone."""
+        at = self.graph.file(line.source, line.path)
+        around = (
+            range(each.start_line, each.end_line + 1)
+            for each in (self.graph.definitions_in(at) if at else ())
+            if each.kind in FUNCTIONS and each.start_line <= line.line <= each.end_line
+        )
+        return min(around, key=len, default=range(line.line, line.line + 1))
 
     def freshness(self, source: str) -> Freshness:
         """Return how fresh hits in `source` are."""

@@ -498,6 +498,18 @@ def test_of_equal_chunks_the_path_decides_which_is_related_first(codebase, proje
         assert [hit.filename for hit in hits] == ["a.py", "b.py", "c.py"][:top_k]
 
 
+def test_other_parts_of_the_same_function_are_not_related_to_it(codebase, project, notices):
+    steps = "".join(f"    total = add_line(total, {step}, 'of the bill')\n" for step in range(120))
+    bill = f"def bill(total):\n{steps}    return total\n"
+    (project / "bill.py").write_text(f"{bill}\n\ndef refund(total):\n{steps}")
+    codebase.index([project], reporter=notices)
+    hits = codebase.related(Line("project", "bill.py", 60), CodeFilter(), top_k=4, reporter=notices)
+    end_of_bill = bill.count("\n")
+    assert hits
+    assert hits[0].filename == "bill.py"
+    assert all(hit.filename != "bill.py" or hit.start_line > end_of_bill for hit in hits)
+
+
 def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_path, notices):
     for name, count in (("second", 3), ("third", 5)):
         (tmp_path / name).mkdir()
