@@ -23,7 +23,7 @@ MIN_PARTS = 2  # of a path
 
 _DATA = NESTING | SECTIONED | {TEXT}  # text: properties of Java
 _PATH = re.compile(
-    r"(?<![\w./\\@:-])[$.]*([^\W\d][\w-]*(?:(?:\[\w*\])?\.\w[\w-]*)+)(?![\w/\\(-]|\.\w)"
+    r"(?<![\w./\\@:$-])[$.]*([^\W\d][\w-]*(?:(?:\[\w*\])?\.\w[\w-]*)+)(?![\w/\\(-]|\.\w)"
 )
 _INDEX = re.compile(r"\[\w*\]")
 

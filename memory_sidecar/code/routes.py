@@ -9,8 +9,7 @@ path of its file. A string that is put together, as by `${id}`, uses a route and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from memory_sidecar.chunking.keys import NESTING, SECTIONED
@@ -24,7 +23,9 @@ MAX_PATHS = 2  # in one question that are looked for
 MAX_CHUNKS = 1000  # that are looked at for each: those that hold most of its words
 MAX_CHUNKS_READ = 50  # those in whose strings most of its segments stand
 MAX_FILES = 12  # that are read, those in whose strings most of the segments stand
+MAX_LINES = 2000  # of them, above and below the chunk in which most of the segments stand
 MAX_ROW = 300  # characters; longer ones are generated
+MAX_AROUND = 10  # outer lines of a line
 MAX_DECLARING = 5  # chunks that declare a path equally well
 
 # What tells for a declaration, beside 1 for each segment that is the same: one for a parameter, or
@@ -34,7 +35,6 @@ PARAMETER, PARTLY, ABOVE, IN_PATH, METHOD = 0.1, 0.5, 0.5, 0.5, 0.05
 LEAST, LEAST_OF_PARAMETER = 1.0, PARAMETER + IN_PATH
 LEAST_OF_WORD = 2.0  # a string without a slash may be anything
 
-_ALL_LINES = 1_000_000
 _DATA = NESTING | SECTIONED | {TEXT}
 _PATH = re.compile(
     r"(?:\b(GET|POST|PUT|PATCH|DELETE)\s+)?(?<![^\s\"'`(=,])(?:https?://[\w.:-]+)?"
@@ -49,6 +49,11 @@ _SEGMENT = re.compile(r"[\w.~@%+\0\1-]+")
 _RESOURCES = re.compile(r"resources?\b", re.IGNORECASE)  # declares `/:id` and `/:id/edit`, too
 
 Segments = tuple[str, ...]
+Ends = list[tuple[float, int]]
+"""How well templates fit the end of a path, by how much of it: its first 0, 1, 2 … segments.
+
+Each with the length of the one that fits best; (0, …) where none does.
+"""
 
 
 class Template(NamedTuple):
@@ -93,7 +98,7 @@ def _likely_files(asked: Segments, rows: CodeRows) -> Iterator[tuple[StoredChunk
             file[1].update(held[each.chunk_id])
     for stored, _ in sorted(files.values(), key=lambda file: -len(file[1]))[:MAX_FILES]:
         lines: list[str] = []
-        for start, code in rows.code_around(stored, _ALL_LINES):
+        for start, code in rows.code_around(stored, MAX_LINES):
             lines += [""] * (start - 1 - len(lines))  # blank lines are in no chunk
             lines[start - 1 :] = code.split("\n")
         yield stored, "\n".join(lines)
@@ -102,12 +107,15 @@ def _likely_files(asked: Segments, rows: CodeRows) -> Iterator[tuple[StoredChunk
 def _declarations(
     asked: Segments, method: str, path: str, code: str
 ) -> Iterator[tuple[int, float]]:
-    """Yield each line of `code` that may declare the route `asked` for, and what tells for it."""
+    """Yield each line of `code` that may declare the route `asked` for, and what tells for it.
+
+    What other lines tell is kept by segment of `asked`, so that a long file takes no longer a line.
+    """
     words = {each for each in asked if not each.isdecimal()}
     any_of = "|".join(map(re.escape, words)) or r"\0"
-    may_declare = re.compile(rf"[\"'`/^][:{{<*(]|[\"'`/:^](?:{any_of})(?![\w-])")
-    around: list[tuple[int, list[Segments]]] = []  # indents of outer lines, and their strings
-    above: dict[Segments, None] = {}
+    may_declare = re.compile(rf"[\"'`/^][:{{{{<*(]|[\"'`/:^](?:{any_of})(?![\w-])")
+    around: list[tuple[int, Ends]] = []  # indents of outer lines, and what their strings fit
+    above = _fitted_ends(asked, ())
     for number, row in enumerate(code.split("\n"), 1):
         if '"' not in row and "'" not in row and ":" not in row:
             continue
@@ -116,44 +124,51 @@ def _declarations(
             around.pop()
         if len(row) > MAX_ROW or not may_declare.search(row):
             continue
-        if not (templates := [*_templates(row)]):
+        if not (templates := {*_templates(row)}):
             continue
         tails = (0, 1, 2) if _RESOURCES.search(row) else (0,)
+        outer = [ends for _, ends in around[: -MAX_AROUND - 1 : -1]]
         fits = (
-            _fit(asked[: len(asked) - tail], each, around, above, path.lower())
+            _fit(asked[: len(asked) - tail], each, outer, above, path.lower())
             for each in templates
             for tail in tails
         )
         if best := max(fits, default=0.0):
             yield number, best + METHOD * (method != "" and method in row.lower())
         segments = [each.segments for each in templates]
-        around.append((indent, segments))
-        above |= dict.fromkeys(each for each in segments if not words.isdisjoint(each))
+        around.append((indent, _fitted_ends(asked, segments)))
+        named = [each for each in segments if not words.isdisjoint(each)]
+        above = [*map(max, above, _fitted_ends(asked, named))]
 
 
 def _fit(
-    asked: Segments,
-    template: Template,
-    around: Sequence[tuple[int, Iterable[Segments]]],
-    above: Iterable[Segments],
-    path: str,
+    asked: Segments, template: Template, outer: Iterable[Ends], above: Ends, path: str
 ) -> float:
-    """Return what tells for `template` as the declaration of `asked`, 0 for too little."""
+    """Return what tells for `template` as the declaration of `asked`, 0 for too little.
+
+    `outer`: what the lines around it fit, from the innermost; `above`: what any line above fits.
+    """
     fit = _match_end(asked, template.segments)
     if not fit:
         return 0.0
-    left = asked[: -len(template.segments)]
-    for _, outer in reversed(around):  # a segment between may be declared nowhere
-        for before in (left, left[:-1]):
-            gain, length = max((_match_end(before, each), len(each)) for each in outer)
-            if gain >= (1 if before is not left else PARAMETER):
+    left = len(asked) - len(template.segments)
+    for ends in outer:
+        for before, least in ((left, PARAMETER), (left - 1, 1.0)):  # one may be declared nowhere
+            gain, length = ends[before] if before > 0 else (0.0, 0)
+            if gain >= least:
                 fit += gain
-                left = before[:-length]
+                left = before - length
                 break
     if left:  # a prefix of another file
-        fit += ABOVE * max((_match_end(left, each) for each in above), default=0.0)
-        fit += IN_PATH * (left[-1].lower().removesuffix("s") in path)
-    return fit if fit >= max(template.least, (len(left) - 1) / 2) else 0.0
+        fit += ABOVE * above[left][0]
+        fit += IN_PATH * (asked[left - 1].lower().removesuffix("s") in path)
+    return fit if fit >= max(template.least, (left - 1) / 2) else 0.0
+
+
+def _fitted_ends(asked: Segments, templates: Collection[Segments]) -> Ends:
+    ends = (asked[:length] for length in range(len(asked) + 1))
+    fits = (((_match_end(end, each), len(each)) for each in templates) for end in ends)
+    return [max(each, default=(0.0, 0)) for each in fits]
 
 
 def _match_end(asked: Segments, template: Segments) -> float:
@@ -168,16 +183,26 @@ def _match_end(asked: Segments, template: Segments) -> float:
             fit += PARAMETER
         elif pattern == _ANYTHING:
             pass
-        elif _ANY in pattern and _pattern_of(pattern).fullmatch(segment):
+        elif _ANY in pattern and _is_filled(pattern, segment):
             fit += PARTLY
         else:
             return 0.0
     return fit
 
 
-@lru_cache(1000)
-def _pattern_of(segment: str) -> re.Pattern[str]:
-    return re.compile(".+".join(map(re.escape, segment.split(_ANY))))
+def _is_filled(pattern: str, segment: str) -> bool:
+    """Whether `segment` is `pattern` with something in place of each parameter.
+
+    An expression would try every way through `0000`, for as many parameters as a row has.
+    """
+    first, *inner, last = pattern.split(_ANY)
+    at = len(first)
+    for part in inner:
+        found = segment.find(part, at + 1)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return segment.startswith(first) and segment.endswith(last) and at < len(segment) - len(last)
 
 
 def _templates(row: str) -> Iterator[Template]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -67,3 +69,15 @@ def test_routes_are_looked_for_where_the_filter_allows(search):
 def test_a_word_alone_that_ends_the_path_of_a_file_declares_no_route(search):
     assert max(hit.score for hit in search("/proc/self/status is read")) < NAMED_FROM
     assert search("/teams/42/members/jane")[0].score > NAMED_FROM
+
+
+def test_a_file_made_to_be_slow_does_not_hold_up_a_question(search, make_codebase, project):
+    rows = [f'"/orders" "/users/{number}"' for number in range(8_000)]
+    outer = [" " * depth + '"/orders" ' * 9 for depth in range(200)]
+    (project / "many.js").write_text("\n".join([*rows, *outer, *outer[-1:] * 2_000]))
+    (project / "long.js").write_text(f'"/depots/{"{a}0" * 40}1"\n')
+    make_codebase().index([project], reporter=Silent())
+    began_s = time.process_time()
+    search("/users/77/orders")
+    search(f"/depots/{'0' * 40}")  # each way through it would take years
+    assert time.process_time() - began_s < 10  # or minutes
