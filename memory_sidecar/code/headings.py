@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from dataclasses import replace
+from itertools import accumulate, takewhile
 from typing import Any
 
 from memory_sidecar.chunking.prose import LEVELS, MarkdownSection, rst_sections_of, sections_of
-from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.graph import FUNCTIONS, TYPES, Graph
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import DefinitionHit, DefinitionPlace, MapEntry
 from memory_sidecar.core.language import detect_language
+
+MAX_CUT = 100  # characters of a signature in a long outline
+_ROW = len("12345-12345  \n")  # characters of a row beside its signature and indentation
 
 
 def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
@@ -47,6 +51,29 @@ def names_around(hits: Sequence[DefinitionPlace]) -> Iterator[str]:
         is_shown = not around or f"{shown}.".startswith(f"{around}.")
         yield "" if is_shown or re.search(receiver, before_name) else around
         shown = f"{around}.{each.name}" if around else each.name
+
+
+def longest_within(outline: Sequence[DefinitionHit], characters: int) -> list[DefinitionHit]:
+    """Return those of a long `outline` with the most lines, in order, as many as fit; at least one.
+
+    So the fields of a large file go first, and its functions are told to its end. Of as many lines,
+    types and functions stay first. Signatures are cut to MAX_CUT.
+    """
+    around = [_ROW + 2 * depth for depth in outline_depths(outline)]
+    short = [replace(each, signature=_cut(each.signature)) for each in outline]
+
+    def order(row: int) -> tuple[int, bool]:
+        each = short[row]
+        return each.start_line - each.end_line, each.kind not in TYPES | FUNCTIONS
+
+    longest = sorted(range(len(short)), key=order)
+    ends = accumulate(around[row] + len(short[row].signature) for row in longest)
+    fitting = sum(end <= characters for end in ends)
+    return [short[row] for row in sorted(longest[: max(fitting, 1)])]
+
+
+def _cut(signature: str) -> str:
+    return signature if len(signature) <= MAX_CUT else f"{signature[: MAX_CUT - 1]}…"
 
 
 def map_lines(entries: Sequence[MapEntry]) -> Iterator[tuple[str, str]]:

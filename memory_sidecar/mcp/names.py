@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -15,7 +15,7 @@ from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_w
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.headings import map_lines, names_around, outline_depths, outline_file
+from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files, place_changes
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -66,11 +66,6 @@ class OfCallers(OfName):
     depth: int = Field(default=1, ge=1, le=MAX_DEPTH)
 
 
-class OfFile(Arguments):
-    path: str
-    source: str = ""
-
-
 class OfMap(Arguments):
     around: str = Field(default="", description="A file or question that it is for; else all")
     max_tokens: int = Field(default=MAP_TOKENS, ge=1)
@@ -84,17 +79,6 @@ class Definitions(Answer):
 
     def text(self) -> str:
         return _list_hits(self.definitions, _definition_row, self.more)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOutline(Definitions):
-    def text(self) -> str:
-        file = [_file_label(each, self.definitions) for each in self.definitions[:1]]
-        hits = self.definitions
-        rows = zip(hits, outline_depths(hits), names_around(hits), strict=True)
-        lines = (line for row in rows for line in _outline_lines(*row))
-        once = (line for line, _ in groupby(lines))  # `a = b = 1` defines both in one line
-        return "\n".join([*file, *once]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +105,7 @@ class Map(Answer):
     definitions: tuple[MapEntry, ...]
 
     def text(self) -> str:
-        files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
+        files = groupby(self.definitions, key=lambda entry: file_label(entry, self.definitions))
         lines = list[str]()
         for file, entries in files:
             lines += [file, *(f"{row:>5}  {text}" for row, text in map_lines([*entries]))]
@@ -209,22 +193,9 @@ def _is_known(graph: Graph, file: Alteration) -> bool:
     return is_gone or is_indexed(graph.connection, file.source, file.path)
 
 
-def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
-    """What a file defines; the headings of Markdown and rst."""
-
-    def ask(here: Snapshot) -> list[DefinitionHit]:
-        file = likeliest_file(caller, here.graph, asked.path, asked.source)
-        found = outline_file(here.graph, file.source.name, file.path)
-        notice_foreign(caller, file, asked.source, report)
-        return found
-
-    within = _source_filter(caller, asked.source, report)
-    return FileOutline(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
-
-
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project depends on: what to know of it first."""
-    within = _source_filter(caller, asked.source, report)
+    within = source_filter(caller, asked.source, report)
     weights, is_question = _weights(caller, asked, within, report) if asked.around else ({}, False)
     sources = _around(within, (source for source, _ in weights)).sources
 
@@ -282,7 +253,7 @@ def _around(within: CodeFilter, sources: Iterable[str]) -> CodeFilter:
     return replace(within, sources=foreign) if within.sources and foreign else within
 
 
-def _source_filter(caller: Caller, source: str, report: Reporter) -> CodeFilter:
+def source_filter(caller: Caller, source: str, report: Reporter) -> CodeFilter:
     return CodeFilter(sources=chosen_sources(caller, source, report))
 
 
@@ -309,7 +280,7 @@ def likeliest_file(caller: Caller, graph: Graph, path: str, source: str) -> Name
     )
 
 
-def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
+def file_label(hit: Hit, hits: Sequence[Hit]) -> str:
     """Return the path of a hit's file, after its source if `hits` are of several."""
     has_several = any(each.source != hit.source for each in hits)
     return visible_line(f"[{hit.source}] {hit.filename}" if has_several else hit.filename)
@@ -319,7 +290,7 @@ def _list_hits(
     hits: Sequence[H], row_of: Callable[[H, str], PlaceLine], more: int, more_in: str = ""
 ) -> str:
     """List `hits` by the `row_of` each, and say how many `more` there are, and where."""
-    lines = list_rows(row_of(each, _file_label(each, hits)) for each in hits)
+    lines = list_rows(row_of(each, file_label(each, hits)) for each in hits)
     way = "a larger top_k gives them" if len(hits) < MAX_PLACES else "paths leave some out"
     count = ", in ".join(filter(None, (f"{more} more", more_in)))
     lines += [visible_line(f"{count}: {way}")] if more else []
@@ -338,9 +309,3 @@ def _reference_row(hit: ReferenceHit, file: str) -> PlaceLine:
     gone = ", of a removed definition" if hit.is_gone is True else ""
     sure = f" ({hit.confidence}{steps}{gone})"
     return PlaceLine(file, f"{hit.start_line}{inside}", sure, hit.code)
-
-
-def _outline_lines(hit: DefinitionHit, depth: int, around: str) -> Iterator[str]:
-    if around:
-        yield f"{'  ' * (depth + 3)}in {around}"
-    yield f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"

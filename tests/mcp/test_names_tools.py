@@ -271,13 +271,31 @@ def test_an_outline_shows_a_line_that_defines_several_names_once(reader, project
     assert len(given(reader, "outline", path="many.py")["definitions"]) == 3
 
 
-def test_an_outline_is_cut_at_its_budget(reader, project):
-    (project / "many.py").write_text("".join(f"def work_{n}(a, b):\n    pass\n" for n in range(99)))
+def test_an_outline_that_has_no_room_leaves_out_what_is_shortest(reader, project):
+    fields = "".join(f"    field_{n}: int = {n}\n" for n in range(60))
+    functions = "".join(f"def work_{n}(a, b):\n    pass\n" for n in range(9))
+    (project / "many.py").write_text(f"class Many:\n{fields}\n\n{functions}")
     reader.codebase.index([project], reporter=Silent())
     told = text_of(call(reader, "outline", path="many.py", max_tokens=100))
-    shown, _, rest = told.rpartition("\n")
-    assert 300 < len(shown) <= 400
-    assert rest.startswith("… and ")
+    note, *shown = told.splitlines()
+    assert note.startswith("note: the ")
+    assert 300 < len("\n".join(shown)) <= 400
+    assert "class Many" in shown[1]
+    assert "def work_8" in shown[-1]
+    needed = int(note.partition("max_tokens ")[2].split()[0])
+    told = text_of(call(reader, "outline", path="many.py", max_tokens=needed))
+    assert "left out" not in told
+    assert "field_59" in told
+
+
+def test_signatures_are_cut_where_an_outline_has_no_room(reader, project):
+    wide = ", ".join(f"parameter_{n}" for n in range(12))
+    functions = "".join(f"def work_{n}({wide}):\n    pass\n" for n in range(99))
+    (project / "wide.py").write_text(functions)
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "outline", path="wide.py", max_tokens=500))
+    assert all(len(line) < 120 for line in told.splitlines())
+    assert "…" in told
 
 
 def test_an_outline_is_not_indented_by_the_namespace_of_all(reader, project):
