@@ -41,6 +41,7 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.project_name import without_project
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak_below
+from memory_sidecar.index.tongue import content_of, embed_subject
 from memory_sidecar.index.vectors import EmbedQuery, Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.hit import MAX_JUDGED, WEAK_BELOW, RankedMemory, fit_budget, rerank
@@ -183,7 +184,7 @@ class _Search:
         """Ask both arms; the model embeds the question in another thread meanwhile."""
         embedding: Future[Vector] | None = None
         if readable.embed_query is not None:
-            embedding = SEARCH_POOL.submit(readable.embed_query, query.text)
+            embedding = SEARCH_POOL.submit(embed_subject, readable.embed_query, query.text)
         rows = readable.rows
         chosen = chosen_chunks(rows, query.filter)
         words, meaning = _word_arm(query, rows.connection, chosen), Arm.silent()
@@ -316,6 +317,7 @@ def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) 
     keywords = keywords_of(connection, MEMORY_CHUNKS, query.text)
     if query.mode is SearchMode.KEYWORD:
         return _filtered_arm(*_best_by_words(query, connection, keywords, chosen), chosen)
+    keywords = content_of(keywords, query.text)
     postings = read_postings(connection, MEMORY_CHUNKS, keywords)
     postings = with_identifiers(postings, connection, MEMORY_CHUNKS, keywords)
     return _filtered_arm(*postings.coverage(), chosen)

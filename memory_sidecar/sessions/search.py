@@ -56,6 +56,7 @@ from memory_sidecar.index.keyword import (
     rows_with_stems,
 )
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, saturate, weak_below
+from memory_sidecar.index.tongue import content_of, embed_subject
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.index.words import plain_words
 from memory_sidecar.sessions.lookup import CORPUS_OF, allowed_rows, rows_with_all, rows_written
@@ -152,7 +153,7 @@ def _start_searches(
     """Return a search of each kind that has rows to search; cosines are computed meanwhile."""
     vector: Future[Vector] | None = None
     if query.uses_vectors and embed_query is not None:
-        vector = SEARCH_POOL.submit(embed_query, asked.text)
+        vector = SEARCH_POOL.submit(embed_subject, embed_query, asked.text)
     searches = []
     for kind in query.kinds:
         required, allowed = _rows_to_search(connection, kind, query, asked)
@@ -268,6 +269,7 @@ class _RowSearch:
 
     def _hybrid(self, keywords: Keywords, top_k: int) -> ScoredRows:
         corpus = CORPUS_OF[self.kind]
+        keywords = content_of(keywords, self.text)
         postings = read_postings(self.connection, corpus, keywords)
         postings = with_identifiers(postings, self.connection, corpus, keywords)
         lists = (*postings.lists.values(), self.required)

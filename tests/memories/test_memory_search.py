@@ -412,3 +412,13 @@ def test_where_only_a_time_is_asked_for_all_of_it_comes_first(search, folder):
     assert names(hits)[0] == "24"
     assert not hits[0].is_weak
     assert hits[0].relevance > hits[1].relevance + 0.2
+
+
+def test_a_german_question_finds_what_it_names_among_german_notes(search, folder):
+    write_memory(folder, "pool.md", "pgbouncer breaks statements")
+    note = "Warum das so ist, steht im Wiki der Firma unter Regeln, Fahrten und Preise."
+    write_memory(folder, "wiki.md", note)
+
+    hits = search("warum ist das mit pgbouncer so")
+
+    assert names(hits) == ["pool", "wiki"]

@@ -1052,3 +1052,12 @@ def test_a_session_is_read_by_the_name_of_its_file(episodes):
     episodes.save(whole, "why")
     for name in (f"{whole}.jsonl", f"2026-03/{whole}.json", whole.upper()):
         assert episodes.sessions.get(name).document["session_id"] == whole
+
+
+def test_a_german_question_finds_the_message_that_has_what_it_names(episodes):
+    episodes.save("a", "pgbouncer breaks statements")
+    episodes.save(
+        "b", "Warum das so ist, steht im Wiki der Firma unter Regeln, Fahrten und Preise."
+    )
+
+    assert episodes.found("warum ist das mit pgbouncer so") == ["a#0", "b#0"]
