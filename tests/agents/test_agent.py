@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -577,9 +576,11 @@ def test_a_question_of_a_process_that_may_open_few_files_says_why_something_is_m
     write_memory(folder, "two.md", "The second.")
     agent = make_agent()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = {int(each.name) for each in Path("/dev/fd").iterdir()}
-    free = [number for number in range(limits[0]) if number not in taken]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free[ENGINE_DESCRIPTORS], limits[1]))
+    # Opened, since a thread in accept() has a number that is listed nowhere.
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(ENGINE_DESCRIPTORS + 1)]
+    for number in opened:
+        os.close(number)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened[-1], limits[1]))
     try:
         assert paths(agent, notices) == ["one.md"]
     finally:

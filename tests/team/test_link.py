@@ -33,6 +33,7 @@ from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.schema import VERSION, make_schema, require_schema
 from tests.conftest import Notices
 from tests.team.conftest import GUARDED
+from tests.waiting import DEADLINE_S
 
 
 def test_without_a_database_nothing_of_it_is_imported():
@@ -293,8 +294,15 @@ def refusing(said: str, *, code: str = "53300", tls: bytes = b"") -> Iterator[in
                         connection.sendall(tls[1:])
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=refuse, daemon=True).start()
-        yield listening.getsockname()[1]
+        refusing = threading.Thread(target=refuse, daemon=True)
+        refusing.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            # On Linux, closing alone wakes no accept(), which keeps the number of a descriptor.
+            with suppress(OSError):
+                listening.shutdown(socket.SHUT_RDWR)
+            refusing.join(DEADLINE_S)
 
 
 def test_work_is_done_again_when_its_connection_is_lost(link, database):
