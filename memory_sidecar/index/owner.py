@@ -213,13 +213,16 @@ class Owner(Generic[S]):
     def _do_due(self) -> None:
         """Refresh the source that is due first; if none is, embed."""
         if not self._refresh_due_source():
+            self._has_pending = False  # first: rows written meanwhile are embedded next
             try:
                 self.embed(Silent())
             except ModelError as error:
                 self.note(error, VECTORS)
+            except BaseException:
+                self._has_pending = True
+                raise
             else:
                 self.activity.clear_failure(VECTORS)
-            self._has_pending = False
         self.activity.clear_failure(DATABASE)
 
     def _serve_between_slices(self, left: int) -> None:
@@ -291,12 +294,9 @@ class Owner(Generic[S]):
                 applier.stop()
 
     def _require_registered(self, source: Source) -> None:
-        """Raise SourceGone if `source` was removed or redefined, and end or renew its watch.
-
-        A missing folder is left to the pass, which reports it.
-        """
+        """Raise SourceGone if `source` was removed or redefined, and end or renew its watch."""
         now = next((each for each in self._sources() if each.name == source.name), None)
-        if now == source or (now is None and not source.root.is_dir()):
+        if now == source or (now is None and not source.root.is_dir()):  # which the pass reports
             return
         watched = self._watched.get(source.name)
         if watched is not None and watched.source == source:

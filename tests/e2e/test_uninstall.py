@@ -137,9 +137,7 @@ def test_a_file_of_others_in_the_data_directory_stays(user):
 
 def test_a_daemon_with_nothing_registered_ends_after_idling(home):
     home.data_dir.mkdir(exist_ok=True)
-    kept = home.run_python(IDLE_AT_ONCE, str(home.data_dir))
-    home.wait_until_served(kept)
-    assert kept.wait(30) == 0
+    assert home.run_python(IDLE_AT_ONCE, str(home.data_dir)).wait(60) == 0
     assert "nothing to keep" in home.log
     home.add_source()
     home.call("stop")
@@ -149,4 +147,4 @@ def test_a_daemon_with_nothing_registered_ends_after_idling(home):
     with pytest.raises(subprocess.TimeoutExpired):
         kept.wait(1)  # twenty minutes, as it counts them
     home.end()
-    kept.wait(30)
+    kept.wait(60)

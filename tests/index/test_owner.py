@@ -58,6 +58,15 @@ def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
     models.close()
 
 
+def do_all_that_is_due(owner, clock) -> None:
+    def do_what_is_due() -> bool:
+        owner.loop.begin()
+        eventually(lambda: not owner.loop.is_running)
+        return bool(owner.loop.due_s > clock.now_s)
+
+    eventually(do_what_is_due)
+
+
 def make_owner(file, source, models, clock) -> Owner[CodeStore]:
     return Owner(
         file,
@@ -239,7 +248,7 @@ def test_requests_are_served_while_another_database_embeds(
         eventually(lambda: owner.loop.is_running)
         served = owner.loop.ask_soon(lambda: "served", urgency=Urgency.SHORT, key="")
         with suppress(TimeoutError):
-            served.result(timeout=5.0)
+            served.result(DEADLINE_S)
         was_served = served.done()
         may_end.set()
         assert was_served
@@ -362,21 +371,37 @@ def test_vectors_are_made_once_a_model_is_there(data_dir, file, source, clock):
     owner = make_owner(file, source, models, clock)
     owner.loop.run_in_background(lambda: None)
     owner.watch(source)
-
-    def do_what_is_due() -> bool:
-        owner.loop.begin()
-        eventually(lambda: not owner.loop.is_running)
-        return bool(owner.loop.due_s > clock.now_s)
-
-    eventually(do_what_is_due)
+    do_all_that_is_due(owner, clock)
     failure = owner.activity.last_failure
     assert failure is not None
     assert failure.message == "no model here"
     assert len(next_pending(file.open(), 100)) > 1
     models.version = "1"
     clock.now_s += RESCAN_S
-    eventually(do_what_is_due)
+    do_all_that_is_due(owner, clock)
     assert next_pending(file.open(), 100) == []
+    assert owner.close()
+    models.close()
+
+
+def test_vectors_that_are_asked_for_while_others_fail_are_made(
+    data_dir, file, source, clock, monkeypatch
+):
+    models = HashModels(data_dir / "embeddings.sqlite", version="")
+    owner = make_owner(file, source, models, clock)
+    note = owner.note
+
+    def note_and_ask(error: Exception, what: str) -> None:
+        note(error, what)
+        models.version = "1"
+        owner.embed_soon()
+
+    monkeypatch.setattr(owner, "note", note_and_ask)
+    owner.loop.run_in_background(lambda: None)
+    owner.watch(source)
+    do_all_that_is_due(owner, clock)
+    assert next_pending(file.open(), 100) == []
+    assert owner.activity.last_failure is None
     assert owner.close()
     models.close()
 

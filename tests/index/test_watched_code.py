@@ -794,7 +794,7 @@ def test_a_source_that_another_process_moved_is_watched_at_its_new_place(
     live.open().move_source("project", new)
     (new / "pkg" / "saved.py").write_text("def okapi(): pass\n")
     eventually(lambda: "pkg/saved.py" in live.open().paths("project"))
-    assert live.states()["project"].error == ""
+    eventually(lambda: not live.states()["project"].error)
 
 
 def test_a_source_that_could_not_be_moved_is_watched_where_it_is(codebase, live, root, tmp_path):
