@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -52,6 +52,7 @@ class MemoryRows:
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
     is_deleted: IsDeleted
+    gone_from: set[str] = field(default_factory=set)  # sources of rows whose files are gone
 
     @classmethod
     def of(cls, agent: AgentDatabase, connection: Connection) -> MemoryRows:
@@ -80,10 +81,14 @@ class MemoryRows:
 
         if not wanted.offset:
             return fetch(-1 if wanted.limit is None else wanted.limit)
-        return first_present(fetch, lambda place: not self._is_gone(place), wanted.stop)
+        return first_present(
+            fetch, lambda place: not self._is_gone(*parse_address(place[1])), wanted.stop
+        )
 
-    def _is_gone(self, place: Place) -> bool:
-        return self.is_deleted(*parse_address(place[1]))
+    def _is_gone(self, directory: str, file: str) -> bool:
+        if is_gone := self.is_deleted(directory, file):
+            self.gone_from.add(directory)
+        return is_gone
 
     def read(self, keys: Sequence[int]) -> dict[int, StoredMemory]:
         """Read the memories with these keys, by key, without those whose files are gone."""
@@ -108,7 +113,7 @@ class MemoryRows:
             values | {"now": self.now, "today": today(self.now)},
         )
         known = (dict(zip(_READ, row, strict=True)) for row in rows)
-        found = [each for each in known if not self.is_deleted(each["directory"], each["file"])]
+        found = [each for each in known if not self._is_gone(each["directory"], each["file"])]
         relations = _relations(self.connection, [each["key"] for each in found])
         return [_make_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
 
@@ -236,19 +241,19 @@ def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, A
     """Translate `wanted` to a condition on the `memories` of `rows`, and its values by name."""
     values: dict[str, Any] = {"now": rows.now, "today": today(rows.now)}
     parts = ["TRUE"]
-    for field in fields(wanted):
-        value = getattr(wanted, field.name)
-        if field.name in _CONDITIONS and _is_set(value):
-            condition = _CONDITIONS[field.name]
-            if field.name == "statuses":
+    for name in (each.name for each in fields(wanted)):
+        value = getattr(wanted, name)
+        if name in _CONDITIONS and _is_set(value):
+            condition = _CONDITIONS[name]
+            if name == "statuses":
                 value = tuple(map(str.lower, value))
                 if SUPERSEDED in value:
                     condition += " OR superseded"  # it has that status, whatever its page says
-            if field.name == "category":  # they are few
+            if name == "category":  # they are few
                 known = column(rows.connection, "SELECT path FROM categories")
                 value = tuple(each for each in known if is_in(each, value))
             parts.append(f"({condition})")
-            values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
+            values[name] = json.dumps(value) if isinstance(value, tuple) else value
     if not wanted.with_expired:
         parts.append(f"NOT {EXPIRED_SQL}")
     if not (wanted.with_superseded or SUPERSEDED in map(str.lower, wanted.statuses)):

@@ -40,6 +40,8 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")
 
+RENAMED_PATIENCE_S = 0.5  # a question waits so long for the new names of files that are gone
+
 _log = logging.getLogger(__name__)
 
 
@@ -224,14 +226,25 @@ class Recall:
     ) -> T:
         """Ask `question` of one commit of each database that may be read.
 
-        If one of them turns out to be damaged, it is made again and the question is repeated.
+        If one of them turns out to be damaged, it is made again and the question is repeated. So it
+        is, once, if rows have lost their files: these may have new names, which are indexed first.
         """
 
-        def ask() -> T:
+        def ask_once() -> tuple[T, list[Readable]]:
             with ExitStack() as stack:
-                return question(
-                    list(self._open_readable(stack, *embedded, with_shared=with_shared))
-                )
+                readable = [*self._open_readable(stack, *embedded, with_shared=with_shared)]
+                return question(readable), readable
+
+        def ask() -> T:
+            answer, readable = ask_once()
+            if not self._reporter.waits:
+                return answer
+            fresh = [
+                each.agent.data.wait_fresh(each.rows.gone_from, patience_s=RENAMED_PATIENCE_S)
+                for each in readable
+                if each.rows.gone_from and each.agent.data.is_watching
+            ]
+            return ask_once()[0] if any(fresh) else answer
 
         own, shared = self._agent.data, self._agent.shared
         if shared is None:

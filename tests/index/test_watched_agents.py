@@ -13,7 +13,7 @@ from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.scheduler import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.model import MemoryList
+from memory_sidecar.memories.model import MemoryList, MemoryQuery
 from tests.conftest import HashEmbedder, write_memory
 from tests.waiting import eventually, held_back
 
@@ -140,3 +140,29 @@ def test_asking_for_an_agent_that_is_none_leaves_nothing(services, live, data_di
     live.start()
     assert Memories(services.agent("typo"), Silent()).list(MemoryList()) == []
     assert not (data_dir / "knowledge").exists()
+
+
+def test_a_question_right_after_a_rename_finds_the_new_name(services, live, data_dir):
+    folder = data_dir / "knowledge" / "first"
+    file = write_memory(folder, "one.md", "The retry queue is drained first.")
+    live.start()
+    holds(services, "first", "one.md")
+    recall = Memories(services.agent("first"), Silent())
+
+    for number in range(5):
+        file = file.rename(folder / f"name{number}.md")
+        found = recall.query(MemoryQuery(text="retry queue"))
+        assert [hit.path for hit in found] == [file.name]
+
+
+def test_a_list_right_after_a_folder_was_renamed_has_its_new_name(services, live, data_dir):
+    folder = data_dir / "knowledge" / "first"
+    write_memory(folder, "old/one.md", "The first.")
+    write_memory(folder, "old/two.md", "The second.")
+    live.start()
+    holds(services, "first", "old/one.md", "old/two.md")
+
+    (folder / "old").rename(folder / "new")
+
+    listed = Memories(services.agent("first"), Silent()).list(MemoryList())
+    assert sorted(each.path for each in listed) == ["new/one.md", "new/two.md"]
