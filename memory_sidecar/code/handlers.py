@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
-from memory_sidecar.code.directory import Line, typed_path, without_lines
+from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
@@ -21,10 +21,10 @@ from memory_sidecar.code.search import clear_caches, related_chunks, search_code
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.code.why import no_source_error, why_inside, why_outside
+from memory_sidecar.code.why import no_source_error, why
 from memory_sidecar.core.errors import NoIndex, NotFound, UsageError
 from memory_sidecar.core.model import FileStatus, Source
-from memory_sidecar.core.paths import StorePaths, real_place
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter, SourceMoved
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.short_names import known_names
@@ -47,6 +47,7 @@ from memory_sidecar.index.report import (
 from memory_sidecar.index.store_file import StoreFile
 
 T = TypeVar("T")
+SAVED_MS = 1000  # how long a question that finds no such name waits for what was just saved
 
 
 class Codebase:
@@ -223,13 +224,21 @@ class Codebase:
     ) -> T:
         """Return what `ask` reads from a snapshot, opened for the sources of `wanted`.
 
-        Raises NoIndex if nothing was indexed, NotFound for an unknown source.
+        If `ask` raises NotFound, waits for saves that are on their way, and asks once again. Raises
+        NoIndex if nothing was indexed, NotFound for an unknown source.
         """
 
         def answer() -> T:
             with self._open_snapshot(wanted.sources, reporter) as here:
                 return here.answer(ask, wanted, reporter)
 
+        try:
+            return self.data.recovering(answer, reporter)
+        except NotFound:
+            live = self.data.states().values()
+            if not reporter.waits or all(each.is_current or each.error for each in live):
+                raise
+        self.wait_fresh(wanted.sources, SAVED_MS, reporter=reporter)
         return self.data.recovering(answer, reporter)
 
     def related(
@@ -328,13 +337,7 @@ class Codebase:
 
     def why(self, path: Path) -> Why:
         """Explain whether `path`, absolute, is indexed, and why. Lines may follow, as in a hit."""
-        real = real_place(Path(without_lines(os.fspath(path), os.path.lexists)))
-        is_link = os.path.islink(real)  # noqa: PTH114  False where no folder may be entered
-        place = real.parent if is_link else real
-        source = self.registry.containing(place, with_worktrees=True)
-        if source is None:
-            return why_outside(real, check_root=self.registry.check_new_root)
-        return why_inside(real, source, store=self.data.open_anew(), builder=self.builder(source))
+        return why(path, self.registry, open_store=self.data.open_anew, builder_of=self.builder)
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the file at `path` is indexed, as of the last scan of `source`."""

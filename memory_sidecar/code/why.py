@@ -10,15 +10,18 @@ from shlex import quote
 from typing import Any
 
 from memory_sidecar.code.builder import CodeBuilder, SharedSource, is_left_out
+from memory_sidecar.code.directory import without_lines
 from memory_sidecar.code.results import Why
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import escape_bytes, is_utf8
+from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.projects import CONFIG_NAME, home
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.disk.rule_files import repository_top
 from memory_sidecar.disk.ruling import (
@@ -37,7 +40,23 @@ from memory_sidecar.index.report import VectorCounts
 _NEVER_INDEXED = "version control's own files are never indexed"
 
 
-def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
+def why(
+    path: Path,
+    registry: Registry,
+    *,
+    open_store: Callable[[], CodeStore],
+    builder_of: Callable[[Source], CodeBuilder],
+) -> Why:
+    """Explain whether `path`, absolute, is indexed, and why. Lines may follow, as in a hit."""
+    real = real_place(Path(without_lines(os.fspath(path), os.path.lexists)))
+    is_link = os.path.islink(real)  # noqa: PTH114  False where no folder may be entered
+    source = registry.containing(real.parent if is_link else real, with_worktrees=True)
+    if source is None:
+        return _why_outside(real, check_root=registry.check_new_root)
+    return _why_inside(real, source, store=open_store(), builder=builder_of(source))
+
+
+def _why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
     """Explain an absolute `path` in no source.
 
     `check_root` raises PathRefused for a folder that cannot be a source.
@@ -94,7 +113,7 @@ def _unsearchable_above(path: Path) -> tuple[str, str] | None:
     return f"{nearest} cannot be entered: Permission denied", "check its permissions"
 
 
-def why_inside(path: Path, source: Source, *, store: CodeStore, builder: CodeBuilder) -> Why:
+def _why_inside(path: Path, source: Source, *, store: CodeStore, builder: CodeBuilder) -> Why:
     """Explain `path` in `source`: an absolute path whose folder is free of links."""
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()

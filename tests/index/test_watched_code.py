@@ -19,6 +19,8 @@ from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.code.navigation import NameQuery, definitions
+from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import Document, FileStatus, Scan, SearchMode, Source, SourceFile
@@ -408,6 +410,24 @@ def test_the_barrier_covers_every_save_before_it(codebase, live, root):
         (root / "pkg" / f"b{number}.py").write_text(f"def barrier{number}(): pass\n")
         codebase.wait_fresh((), 20_000, reporter=Silent())
         assert files_with(codebase, f"barrier{number}") == {f"pkg/b{number}.py"}
+
+
+@pytest.mark.usefixtures("live")
+def test_a_question_about_a_name_just_saved_waits_for_it(codebase, root):
+    for name in ("adder", "bison", "crane"):
+        (root / "pkg" / f"{name}.py").write_text(f"def {name}(): pass\n")
+        eventually(partial(_is_saved_or_on_its_way, codebase, name))
+        ask = partial(_definitions_of, name)
+        assert codebase.navigate(CodeFilter(), ask, reporter=Silent()) == [f"pkg/{name}.py"]
+
+
+def _is_saved_or_on_its_way(codebase: Codebase, name: str) -> bool:
+    is_current = all(each.is_current for each in codebase.data.states().values())
+    return not is_current or bool(files_with(codebase, name))
+
+
+def _definitions_of(name: str, here: Snapshot) -> list[str]:
+    return [hit.filename for hit in definitions(here.graph, NameQuery(name))]
 
 
 def test_the_barrier_minds_no_source_that_is_not_asked_for(codebase, live, root, tmp_path, notices):
