@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from math import inf
 from typing import Any, TypeVar
 
@@ -93,7 +94,7 @@ class TeamLink:
     def require_reachable(self) -> None:
         """Raise the error of the last failure while `is_unreachable`."""
         if self.is_unreachable and self._away is not None:
-            raise self._away
+            raise copy(self._away)  # each raise of one error adds to its traceback
 
     def reading(self) -> AbstractContextManager[Connected]:
         """Open a read transaction: all its queries see one snapshot and wait for no writer."""
@@ -217,7 +218,8 @@ class TeamLink:
                 self._idle.pop().close()
 
     def _note_away(self, error: SidecarError) -> None:
-        self._away, self._away_until_s = error, time.monotonic() + AWAY_S
+        # A copy has no traceback and no cause, which would keep the connection that failed open.
+        self._away, self._away_until_s = copy(error), time.monotonic() + AWAY_S
 
     @contextmanager
     def _transaction(self, begin: str, patience_s: float) -> Iterator[Connected]:

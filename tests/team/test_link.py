@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import psutil
 import psycopg
 import pytest
 
@@ -337,6 +339,25 @@ def test_a_server_that_is_silent_is_asked_once(link_to):
         with pytest.raises(DatabaseUnreachable, match="timeout"):
             link.retry(work)
     assert done == [1]
+
+
+def test_a_connection_to_a_server_that_is_away_is_closed_and_what_is_said_of_it_does_not_grow(
+    link_to,
+):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=disable")
+        with suppress(DatabaseUnreachable):
+            link.look(("SELECT 1", ()))
+        gc.collect()
+        opened = psutil.Process().net_connections("tcp")
+        assert not [each for each in opened if each.raddr and each.raddr.port == port]
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(DatabaseUnreachable, match="timeout") as raised:
+            link.require_reachable()
+        lengths.append(len(raised.traceback))
+    assert len(set(lengths)) == 1
 
 
 def test_a_server_that_is_there_and_says_nothing_is_waited_for_no_longer_than_a_while(link):
