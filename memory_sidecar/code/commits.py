@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_sidecar.core.children import child_environment, run_child
+from memory_sidecar.core.children import FOR_OUR_PYTHON, child_environment, run_child
 from memory_sidecar.core.process import limit_addresses, lower_process_priority
 from memory_sidecar.disk.repository import Repository
 
@@ -82,7 +82,7 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
     try:
         done = run_child(
             [sys.executable, "-P", "-X", "utf8", "-m", __name__],
-            environ=child_environment(os.environ),
+            environ=child_environment(os.environ, FOR_OUR_PYTHON),
             text=asked.encode(),
             timeout_s=PATIENCE_S,
         )

@@ -31,6 +31,8 @@ PASSED_ON = frozenset(
     """.split()
 )
 """Names of variables in capitals; a variable in any case counts."""
+FOR_OUR_PYTHON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+"""What the interpreter of this process may need to start again; other programs do not get them."""
 STEP_S = 2.0  # between two calls of `meanwhile`
 PASSED_ON_PREFIXES = ("LC_", "XDG_", "MEMORY_SIDECAR_")
 _SHOWN_CHARACTERS = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +74,19 @@ def test_the_newest_come_first_with_what_they_say_and_changed(repository):
     assert found.is_complete
     assert found.unknown[0]["paths"] == ["a.py", "b/pay.py"]
     assert found.unknown[1]["body"] == "With a cart."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such variable")
+def test_a_python_that_finds_its_library_by_a_variable_reads_them(
+    repository, tmp_path, monkeypatch
+):
+    sha = repository.commit("First", "a.py")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n${{LD_LIBRARY_PATH:?}}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "lib")
+    assert read(repository).newest == [sha]
 
 
 def test_what_is_known_is_not_told_again(repository):
