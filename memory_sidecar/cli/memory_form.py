@@ -21,7 +21,7 @@ from memory_sidecar.memories.results import Facts, Listed, Memory
 if TYPE_CHECKING:
     from memory_sidecar.memories.handlers import Memories
 
-TIME_HELP = "A date, a time, or a while ago: 7d, 12h, 6mo."
+TIME_HELP = "A date, `last week`, or a while ago: 7d, 12h, 6mo."
 STRENGTH_HELP = "From 1 (just stored or read) to 0 (long unused)."
 
 _OPTIONS = (

@@ -3,8 +3,9 @@
 A time is epoch milliseconds. It is parsed from ISO 8601 in all its forms, also with single digits
 (`2026-3-1 9:05`), and from the dates that editors and mails write: `2026/3/1`, `1.3.2026`, `Sunday,
 March 1st 2026, 9:12 am`, a month or a year alone; as UTC where no zone is given. `3/1/2026` is
-refused, as a day of March to some and of January to others. So are words such as `yesterday`, whose
-meaning depends on the reader's zone; in a question they are read, by `index.asked_time`.
+refused, as a day of March to some and of January to others. Words such as `yesterday` depend on the
+reader's zone: callers may say them, in the local one, files may not. In a question
+`index.asked_time` reads them.
 """
 
 from __future__ import annotations
@@ -121,13 +122,16 @@ def parse_time(value: object) -> int | None:
 def parse_past_time(text: str | None, *, clock: Clock = system_clock) -> int | None:
     """Return the epoch ms of a date, a time, or an age such as `7d`; `None` for no `text`.
 
-    An age may have `ago` after it. Raises UsageError for anything else.
+    An age may have `ago` after it. What is said in words, `last Friday`, begins by the local zone.
+    Raises UsageError for anything else.
     """
     if not text:
         return None
     when = text.strip()
     when = when[:-4] if when.lower().endswith(" ago") else when
-    example = "2026-03-01, March 2026, 2026-03-01T09:12:00Z, 7d or 2 weeks ago"
+    if (began := _beginning(when, clock)) is not None:
+        return began
+    example = "2026-03-01, March 2026, 2026-03-01T09:12:00Z, 7d, 2 weeks ago or last Friday"
     at, lasting = _at_or_lasting(when, example=example)
     return at if at is not None else max(clock() - lasting, 0)
 
@@ -177,6 +181,16 @@ def parse_duration(text: str) -> int | None:
     """
     found = _DURATION.fullmatch(text.strip())
     return int(found[1]) * _UNIT_MS[found[found.lastindex or 0].lower()] if found else None
+
+
+def _beginning(text: str, clock: Clock) -> int | None:
+    """Return the epoch ms at which begins what `text` says in words; None for any other form."""
+    if parse_time(text) is not None or parse_duration(text) is not None:
+        return None
+    from memory_sidecar.core.time_words import beginning_of  # late: it takes 10 ms to compile
+
+    start = beginning_of(text, datetime.fromtimestamp(clock() / 1000))
+    return None if start is None else round(start.timestamp() * 1000)
 
 
 def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:

@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.time_words import TIME, time_at, times_in
 from memory_sidecar.index.arms import Scores
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.ids import distinct, mask_allowed
 from memory_sidecar.index.keyword import rows_with
 from memory_sidecar.index.schema import Corpus
-from memory_sidecar.index.time_words import TIME, time_at, times_in
 from memory_sidecar.index.words import STOPWORDS, plain_words
 
 ONLY_TIME = 1.0  # weight of a time where a question asks for nothing else: above all words

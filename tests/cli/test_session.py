@@ -177,7 +177,9 @@ def test_filters_are_options(run, saved, tmp_path):
     assert found("--project", ".") == found("--topic", "ui") == found("--outcome", "partial") == 0
     assert found("--after", "2026-03-01") == found("--before", "2026-03-02T00:00:00Z") == 1
     assert found("--after", "2026-03-02") == found("--before", "2026-03-01") == 0
-    done = run("session", "list", "--after", "yesterday")
+    assert found("--after", "yesterday") == 0
+    assert found("--before", "yesterday") == 1
+    done = run("session", "list", "--after", "tomorrow")
     assert (done.status, "is not a time" in done.err) == (2, True)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import pytest
 
@@ -162,6 +163,37 @@ def test_a_past_moment_is_said_or_counted_back():
     assert parse_past_time(None, clock=lambda: MARCH_1) is None
 
 
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [
+        ("today", "2026-03-04"),
+        ("yesterday", "2026-03-03"),
+        ("Yesterday ", "2026-03-03"),
+        ("the day before yesterday", "2026-03-02"),
+        ("last Friday", "2026-02-27"),
+        ("Monday", "2026-03-02"),
+        ("since Monday", "2026-03-02"),
+        ("this week", "2026-03-02"),
+        ("last week", "2026-02-23"),
+        ("last month", "2026-02-01"),
+        ("this year", "2026-01-01"),
+        ("24 February", "2026-02-24"),
+    ],
+)
+def test_a_past_moment_said_in_words_begins_in_the_local_zone(words, begins):
+    now = datetime(2026, 3, 4, 15, 30)  # a Wednesday, in the local zone
+
+    at = parse_past_time(words, clock=lambda: round(now.timestamp() * 1000))
+
+    assert at == datetime.fromisoformat(begins).timestamp() * 1000
+
+
+@pytest.mark.parametrize("words", ["tomorrow", "next Friday", "yesterday-ish", "may fail", "now"])
+def test_words_that_are_no_past_moment_are_refused(words):
+    with pytest.raises(UsageError, match="is not a time"):
+        parse_past_time(words, clock=lambda: MARCH_1)
+
+
 def test_a_coming_moment_is_said_or_counted_on():
     assert parse_coming_time("2026-3-1", clock=lambda: 0) == MIDNIGHT
     assert parse_coming_time("6mo", clock=lambda: MARCH_1) == MARCH_1 + 180 * DAY
@@ -178,9 +210,9 @@ def test_what_is_no_time_is_a_usage_error(read):
 
 def test_each_form_that_a_refusal_names_is_read():
     with pytest.raises(UsageError) as refused:
-        parse_past_time("last Friday", clock=lambda: MARCH_1)
+        parse_past_time("soon", clock=lambda: MARCH_1)
     forms = re.split(", | or ", refused.value.hint.removeprefix("for example "))
-    assert len(forms) == 5
+    assert len(forms) == 6
     assert all(parse_past_time(form, clock=lambda: MARCH_1) is not None for form in forms)
 
 

@@ -118,6 +118,13 @@ def time_at(found: re.Match[str], text: str, now: datetime) -> Times | None:
         return None
 
 
+def beginning_of(words: str, now: datetime) -> datetime | None:
+    """Return when the past time begins that `words` name, and nothing else: "last Friday"."""
+    found = TIME.fullmatch(words)
+    times = time_at(found, f"was {words}", now) if found else None
+    return times[0] if times and times[0] <= now else None
+
+
 def _dated(
     has: dict[str, str], now: datetime, found: re.Match[str], *, is_past: bool
 ) -> Times | None:
