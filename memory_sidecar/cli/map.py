@@ -15,10 +15,10 @@ from memory_sidecar.cli.names import locate, sources_of, without_lines
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.within import Within, with_all, with_sources
-from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
+from memory_sidecar.code.central import MAP_TOKENS, draw_map
+from memory_sidecar.code.focus import AROUND_HITS, Focus, focus_at, focus_of, is_path
 from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.results import pluralize
@@ -33,7 +33,7 @@ from memory_sidecar.core.results import pluralize
     metavar="N",
     help="Length in tokens of about four characters.",
 )
-@click.option("--around", metavar="FILE|QUERY", help="Only what the code around there depends on.")
+@click.option("--around", metavar="PATH|QUERY", help="Only what the code around there depends on.")
 @with_sources
 @with_all
 @with_call
@@ -43,21 +43,18 @@ def show_map(
     """Show what is central in the project: the signatures that most of it depends on.
 
     With --around, what a file depends on, or the files that answer a question; for a question also
-    what these define.
+    what these define. Around a folder, what is central in it.
     """
     around = around and without_lines(call, around)
-    is_file = around is not None and (is_path(around) or _is_file(call.cwd / around))
+    is_place = around is not None and (is_path(around) or _is_there(call.cwd / around))
     within = Within(sources, everywhere=everywhere).filter(
-        call, sources_of(call, [around] if around and is_file else [])
+        call, sources_of(call, [around] if around and is_place else [])
     )
-    weights = {} if around is None else _file_weights(call, around, within, is_file=is_file)
+    asked = Focus() if around is None or is_place else _question_focus(call, around, within)
 
     def ask(here: Snapshot) -> list[MapEntry]:
-        for file in weights if is_file else ():
-            known_file(here.graph, *file)
-        return draw_map(
-            here.graph, within.sources, weights, max_tokens=max_tokens, is_question=not is_file
-        )
+        focus = focus_at(here.graph, *locate(call, around)) if around and is_place else asked
+        return draw_map(here.graph, within.sources, focus, max_tokens=max_tokens)
 
     found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))
     nothing = "nothing here uses what another file defines"
@@ -66,18 +63,13 @@ def show_map(
     return call.show(found, _map_lines(call, found), nothing=nothing)
 
 
-def _is_file(path: Path) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113  never raises, even if a question is too long
+def _is_there(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110  never raises, even if a question is too long
 
 
-def _file_weights(
-    call: Call, around: str, within: CodeFilter, *, is_file: bool
-) -> dict[tuple[str, str], float]:
-    """Return the weight of each file, by source and path, for `around`: a file, or a question."""
-    if is_file:
-        return {locate(call, around): 1.0}
-    query = CodeQuery(text=call.text(around), top_k=AROUND_HITS, filter=within)
-    return hit_weights(call.codebase.search(query, reporter=call.reporter))
+def _question_focus(call: Call, question: str, within: CodeFilter) -> Focus:
+    query = CodeQuery(text=call.text(question), top_k=AROUND_HITS, filter=within)
+    return focus_of(call.codebase.search(query, reporter=call.reporter))
 
 
 def _map_lines(call: Call, entries: Sequence[MapEntry]) -> Iterator[TextLine]:

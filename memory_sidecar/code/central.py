@@ -12,14 +12,14 @@ its file; a type of C#, only where it stands bare or behind what it lies in, and
 a function inside another or a member of a private class, by no other file. For a question, the
 files that answer it also lead to what they define themselves. In a map from a file or a question,
 what all files lead to ranks below what the starting files lead to, and the number of users does not
-count.
+count. A map of a folder has what the files in it define, as all files rank it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -28,9 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memory_sidecar.code.asides import in_tests, is_aside, is_data
+from memory_sidecar.code.focus import Focus
 from memory_sidecar.code.graph import FUNCTIONS, TYPES, Graph
 from memory_sidecar.code.headings import map_lines
-from memory_sidecar.code.results import CodeHit, MapEntry
+from memory_sidecar.code.results import MapEntry
 from memory_sidecar.code.scoping import scoping_of
 from memory_sidecar.core.model import BYTES_PER_TOKEN
 from memory_sidecar.core.results import rounded
@@ -38,7 +39,6 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Scores
 from memory_sidecar.index.codes import Ids
 
-AROUND_HITS = 20  # hits of a question that a map starts from
 MAP_TOKENS = 1000  # of a map whose reader sets no limit
 MAX_DEFINED = 8  # definitions of one name; among more, the one meant cannot be told
 _MARGIN = 9  # bytes of a line beside its text: the number, and the end
@@ -85,39 +85,25 @@ class _MapFile(NamedTuple):
 
 
 def draw_map(
-    graph: Graph,
-    sources: Sequence[str],
-    start: Mapping[tuple[str, str], float],
-    *,
-    max_tokens: int,
-    is_question: bool,
+    graph: Graph, sources: Sequence[str], focus: Focus, *, max_tokens: int
 ) -> list[MapEntry]:
     """Return the most central definitions of `sources` (all if empty), grouped by file.
 
-    `start`: weights of files, by source and path, to rank from their point of view; empty for all
-    files alike. `is_question`: these files answer one, so what they define is asked for as well.
+    They are ranked from the point of view of `focus`; those in the files of a folder as all others
+    rank them.
     """
-    ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
+    ids = {at.id: weight for file, weight in focus.files.items() if (at := graph.file(*file))}
+    is_folder = focus.kind == "folder"
     uses = UseGraph.read(
         graph.connection,
         sources,
-        own=ids if is_question else (),
-        with_all=any(is_data(path) or path.endswith(".pyi") for _, path in start),
+        own=ids if focus.kind == "question" else (),
+        with_all=any(is_data(path) or path.endswith(".pyi") for _, path in focus.files),
     )
-    return read_entries(graph, uses.ranks(ids), max_tokens=max_tokens)
-
-
-def is_path(text: str) -> bool:
-    """Whether the focus of a map is a path and not a question."""
-    return "/" in text and not any(map(str.isspace, text))
-
-
-def hit_weights(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
-    """Return the weights of files, for `draw_map`, by score and rank of a question's `hits`."""
-    weights: dict[tuple[str, str], float] = {}
-    for rank, hit in enumerate(hits, 1):
-        weights.setdefault((hit.source, hit.filename), hit.score / rank)
-    return weights
+    ranks = uses.ranks({} if is_folder else ids)
+    if is_folder:
+        ranks = {key: rank for key, rank in ranks.items() if key[0] in ids}
+    return read_entries(graph, ranks, max_tokens=max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +161,7 @@ class UseGraph:
     def ranks(self, start: Mapping[int, float]) -> dict[tuple[int, int], float]:
         """Return the rank of each used definition, by file and number; the sum is 1.
 
-        `start`: weights of files by id, as in `draw_map`.
+        `start`: weights of files by id; empty for all files alike.
         """
         files, ends = np.unique(np.concatenate([self.users, self.owners]), return_inverse=True)
         if not len(files):

@@ -135,7 +135,7 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     if inside := graph.files_below(source, path):
         hint = (
             f"it is a folder: name a file such as {min(inside, key=is_aside)};"
-            " `memory-sidecar map` shows what is central in all"
+            " `memory-sidecar map --around FOLDER` shows what is central in it"
         )
     else:
         files = list_files(graph.connection, FileStatus.INDEXED)

@@ -11,9 +11,10 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
+from memory_sidecar.code.central import MAP_TOKENS, draw_map
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
+from memory_sidecar.code.focus import AROUND_HITS, Focus, focus_at, focus_of, is_path
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files, place_changes
@@ -67,7 +68,7 @@ class OfCallers(OfName):
 
 
 class OfMap(Arguments):
-    around: str = Field(default="", description="A file or question that it is for; else all")
+    around: str = Field(default="", description="A file, folder or question; else all")
     max_tokens: int = Field(default=MAP_TOKENS, ge=1)
     source: str = ""
 
@@ -196,37 +197,33 @@ def _is_known(graph: Graph, file: Alteration) -> bool:
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project depends on: what to know of it first."""
     within = source_filter(caller, asked.source, report)
-    weights, is_question = _weights(caller, asked, within, report) if asked.around else ({}, False)
-    sources = _around(within, (source for source, _ in weights)).sources
+    focus = _focus(caller, asked, within, report) if asked.around else Focus()
+    sources = _around(within, (source for source, _ in focus.files)).sources
 
     def ask(here: Snapshot) -> list[MapEntry]:
-        return draw_map(
-            here.graph, sources, weights, max_tokens=asked.max_tokens, is_question=is_question
-        )
+        return draw_map(here.graph, sources, focus, max_tokens=asked.max_tokens)
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
 
 
-def _weights(
-    caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter
-) -> tuple[dict[tuple[str, str], float], bool]:
-    """Return the files that a map is drawn around, and whether a question found them.
+def _focus(caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter) -> Focus:
+    """Return the file, folder or question that a map is for. Raises NotFound."""
 
-    The files are weights by source and path. Raises NotFound for an unknown file.
-    """
-
-    def ask(here: Snapshot) -> NamedPath | None:
+    def ask(here: Snapshot) -> Focus | None:
         try:
-            return _file(caller, here.graph, asked.around, asked.source, report)
+            at = likeliest_file(caller, here.graph, asked.around, asked.source)
+            focus = focus_at(here.graph, at.source.name, at.path)
         except NotFound:
             if is_path(asked.around):
                 raise
             return None
+        notice_foreign(caller, at, asked.source, report)
+        return focus
 
-    if file := caller.codebase.navigate(within, ask, reporter=report):
-        return {(file.source.name, file.path): 1.0}, False
+    if focus := caller.codebase.navigate(within, ask, reporter=report):
+        return focus
     query = CodeQuery(text=asked.around, top_k=AROUND_HITS, filter=within)
-    return hit_weights(caller.codebase.search(query, reporter=report)), True
+    return focus_of(caller.codebase.search(query, reporter=report))
 
 
 def _ask(

@@ -590,6 +590,23 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     assert scores["price"] > scores["fake_price"]
 
 
+def test_a_map_of_a_folder_shows_what_in_it_other_files_use(run, tmp_path):
+    files = {
+        "till/drawer.py": "from till.coin import Coin\n\n\ndef open_drawer():\n    return Coin()\n",
+        "till/coin.py": "class Coin: ...\n\n\ndef unused(): ...\n",
+        "till/tests/test_coin.py": "from till.coin import Coin\n\n\ndef test_it(): Coin()\n",
+        "shop/sale.py": "from till.drawer import open_drawer\n\n\ndef sell(): open_drawer()\n",
+        "main.py": "from shop.sale import sell\n\nsell()\n",
+    }
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    for folder in ("till", "till/", "./till"):
+        entries = run("map", "--around", folder, "--json", cwd=tmp_path).json
+        assert {each["name"] for each in entries} == {"open_drawer", "Coin"}
+    told = run("map", "--around", "shops/", cwd=tmp_path)
+    assert "no definition is known in shops" in told.err
+
+
 def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
     files = {
         "text.py": "def lower(text):\n    pass\n\ndef upper(text):\n    pass\n",

@@ -238,7 +238,7 @@ def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, p
     (project / "notes.txt").write_text("Tills: one for each desk.\n")
     everything.codebase.index([project], reporter=Silent())
     for path, told in {
-        "shop": "such as shop/cart.py; map shows what is central in all",
+        "shop": "such as shop/cart.py; map shows what is central in it",
         "notes.txt": "it is indexed: search_code shows what it says",
         "desk/till.py": "there is shop/till.py",
         "desk/nothing.py": "it is not indexed: read_file says why",
@@ -255,6 +255,13 @@ def test_a_map_is_for_a_file_or_a_question(onlooker):
         shown = given(onlooker, "map", around=around)["definitions"]
         assert "charge_card" in [each["name"] for each in shown]
     assert "there is shop/till.py" in refused(onlooker, "map", around="desk/till.py")
+
+
+def test_a_map_is_drawn_of_a_folder(onlooker):
+    for around in ("shop", "shop/"):
+        shown = given(onlooker, "map", around=around)["definitions"]
+        assert shown
+        assert all(each["filename"].startswith("shop/") for each in shown)
 
 
 def test_an_outline_names_its_file_once(onlooker):
