@@ -12,7 +12,7 @@ _DOTS: dict[str, Dots] = {
     "c": (b".", b"->"),
     "cpp": (b".", b"->", b"::"),
     "lua": (b".", b":"),
-    "php": (b"->", b"::", b"\\"),
+    "php": (b"->", b"::", b"::$", b"\\"),
     **dict.fromkeys(("csharp", "java", "kotlin", "ruby", "rust"), (b".", b"::")),
 }
 SELVES = frozenset(b"self Self this super base parent static crate".split())
@@ -50,8 +50,8 @@ def after_dot(data: bytes, last: int, start: int, language: str) -> int:
 
 def is_behind_dot(data: bytes, byte: int, dots: Dots) -> bool:
     """Whether a name at `byte` is a member: not the `n` of `0..n`, `...n` or `m>n`."""
-    first = max(byte - 2, 0)
-    return data.endswith(dots, first, byte) and data[first:byte] != b".."
+    first = max(byte - 3, 0)
+    return data.endswith(dots, first, byte) and data[max(byte - 2, 0) : byte] != b".."
 
 
 def is_behind_super(data: bytes, byte: int) -> bool:

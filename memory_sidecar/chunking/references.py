@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -41,7 +40,6 @@ from memory_sidecar.chunking.aliases import (
 from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.implied import implied_names
 from memory_sidecar.chunking.receivers import (
-    LAST_WORD,
     SELVES,
     Dots,
     after_dot,
@@ -53,6 +51,7 @@ from memory_sidecar.chunking.receivers import (
 )
 from memory_sidecar.chunking.renames import names_of_default
 from memory_sidecar.chunking.syntax import bare_byte, has_query, load_query, text_of
+from memory_sidecar.chunking.types import types_of_literals, types_of_receivers
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -68,6 +67,7 @@ MAX_FOLLOWED = 200  # bindings of a file whose scopes are looked up
 _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
+MIXED_IN = "use"  # the module of a trait that the class of PHP around mixes in
 _QUERIES = "references"  # their folder
 
 # If an identifier has several captures, the first of these counts.
@@ -96,8 +96,6 @@ _NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
     "elixir": _NO_NAMES | KEYWORDS,
     "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
 }
-_TYPE_ARGUMENTS = re.compile(rb"(?:::)?<.*>\Z|(?<=\w)\[[^\[\]]*\]\Z", re.DOTALL)
-_MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
 _span = attrgetter("start_byte", "end_byte")
 _NEW = re.compile(rb"(?:&?[.]|::)new\b")
 
@@ -109,7 +107,8 @@ class Reference(NamedTuple):  # made in a third of the time that a frozen datacl
     row: int
     how: How
     receiver: str = ""  # the name before the dot; "?" for another expression (`make().run`)
-    module: str = ""  # what an import is from: see `modules_of_imports`; the trait of an impl
+    module: str = ""  # what an import is from: see `modules_of_imports`; the trait of an impl;
+    # the path of a receiver: see `types_of_receivers`; MIXED_IN
     byte: int = 0  # its first one; 0 if it is implied
 
 
@@ -135,7 +134,7 @@ def find_references(
     captures["import"] = captures.get("import", []) + imported
     captures["bound"] = captures.get("bound", []) + _assigned_elsewhere(captures, data, defined)
     found, bound = _identifiers(captures, data, defined)
-    types = _types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
+    types = types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
     found |= {at: (stop, "attribute") for at, (stop, _) in types.items()}
     own = {at: data[at : found[at][0]] for at in defined if at in found}
     found |= {at: (found[at][0], None) for at in own}
@@ -153,6 +152,8 @@ def find_references(
     modules |= {
         each.start_byte: decode_name(data[slice(*of.byte_range)]) for each, of in implementing
     }
+    modules |= {each.start_byte: MIXED_IN for each in captures.get("mixed", ())}
+    modules |= types_of_receivers(captures, data, partial(_real_name, meanings))
     spans = _variable_spans(bound, imports | own, defined)
     variables: _Variables = {"other": spans}
     if language in _CALLS_VARIABLES:
@@ -214,31 +215,9 @@ def _identifiers(
     return found, bound
 
 
-def _types_of_literals(
-    data: bytes, literals: Sequence[tree_sitter.Node], keys: Sequence[tree_sitter.Node]
-) -> dict[int, tuple[int, str]]:
-    """Return the byte after each of `keys`, and the type of the literal around, by its first byte.
-
-    Both are in order. The type is `?` where neither the literal nor its variable names one.
-    """
-    found: dict[int, tuple[int, str]] = {}
-    around: list[tuple[int, str]] = []  # byte after the literal, its type
-    left = deque(literals)
-    for key in keys:
-        start, stop = key.byte_range
-        while left and left[0].start_byte <= start:
-            literal = left.popleft()
-            while around and around[-1][0] <= literal.start_byte:
-                around.pop()
-            node = literal.child_by_field_name("type") or literal.child_by_field_name("name")
-            first, end = node.byte_range if node else (0, 0)
-            text = data[first:end] if end - first <= _MAX_TYPE else b""
-            word = LAST_WORD.search(_TYPE_ARGUMENTS.sub(b"", text))
-            around.append((literal.end_byte, decode_name(word[0]) if word else "?"))
-        while around and around[-1][0] <= start:
-            around.pop()
-        found[start] = stop, around[-1][1] if around else "?"
-    return found
+def _real_name(meanings: Mapping[bytes, AliasMeaning], name: str) -> str:
+    alias = meanings.get(name.encode())
+    return alias.name if alias else name
 
 
 def _variable_spans(

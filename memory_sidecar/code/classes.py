@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from memory_sidecar.chunking.references import MIXED_IN
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.core.groups import by_key
@@ -171,12 +172,12 @@ class Lineages:
             parts = {d.identity for d in here or classes[:1]}
             for each in classes:
                 if each.identity in parts:
-                    line += [base for base in self._bases(each) if base not in line]
+                    line += [base for base in self.bases_of(each) if base not in line]
             if len(line) > MAX_LINEAGE:
                 break
         return line
 
-    def _bases(self, defined: Defined) -> list[str]:
+    def bases_of(self, defined: Defined) -> list[str]:
         """Return the names of types used in the head of a class, which may take several lines.
 
         In Rust, these are the traits that it implements in its source.
@@ -196,11 +197,16 @@ class Lineages:
             "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
             (defined.at.id, f"*t[0-9]*:{defined.number}*"),
         )
-        there = re.compile(rf"(?:^| )t(\d+):{defined.number}(?!\d)")  # parsing would be slow
+        there = re.compile(  # parsing would be slow
+            rf"(?:^| )t(\d+):{defined.number}(?!\d)(?:[.][^ =]*)?(={MIXED_IN}\b)?"
+        )
         return [
             base
             for base, places in used
-            if any(int(at) == defined.start_line or base in words for at in there.findall(places))
+            if any(
+                int(at) == defined.start_line or base in words or is_mixed_in
+                for at, is_mixed_in in there.findall(places)
+            )
         ]
 
 

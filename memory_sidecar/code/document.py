@@ -68,7 +68,8 @@ class Place:
     how: How
     within: int | None  # the number of the enclosing definition in its file, from 0
     receiver: str  # what stands before the dot: see `chunking.references`
-    module: str = ""  # what an import is from, or what an `impl` of the type implements
+    module: str = ""  # what an import is from, what an `impl` of the type implements, a path
+    # that leads to the type of the receiver: see `chunking.references.Reference`
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from memory_sidecar.code.dotted import DottedFinder
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.namespaces import seen_from
 from memory_sidecar.code.one_use import Finders, OneUse
+from memory_sidecar.code.paths import PathFollower
 from memory_sidecar.code.renames import RenameFinder
 from memory_sidecar.code.results import Confidence
 
@@ -52,6 +53,7 @@ class Resolver:
         modules = self._finder.modules
         self.renames = RenameFinder(modules)
         self._finders = Finders(graph, self.lineages, modules, DottedFinder(graph))
+        self._follower = PathFollower(self.lineages, self.meaning_of)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
@@ -59,6 +61,8 @@ class Resolver:
         if renamed := self.renames.meant(name, at, place):
             return one_or_all(renamed, "exact")
         candidates = self._finder.find(name, at, place)
+        if at_end := self._follower.meaning(at, place, candidates):
+            return at_end
         if not candidates.files:
             return candidates.by_name
         if typed := member_of_type_behind(self.graph, at, place, candidates):

@@ -72,6 +72,7 @@ class Scoping:
     objects: Objects = "of classes"
     whole_classes: bool = False  # one file has all members of a class
     types_variables: bool = False  # a variable is declared with its type before it
+    paths_of_receivers: bool = False  # files tell the path to the type of a receiver
     type_behind: re.Pattern[str] | None = None  # or before its type: both, with its qualifier
     valueless: bool = False  # a type and a constant stand behind no variable and no expression
 
@@ -207,6 +208,7 @@ _SCOPINGS = {
         dotted_constants=True,
         behind_enum="always",
         whole_classes=True,
+        paths_of_receivers=True,
         imports="package",
         unmeant=_NO_FUNCTIONS,
         doubted={"attribute": _FUNCTIONS},  # `$cart->total` is a property, unless `__get` calls

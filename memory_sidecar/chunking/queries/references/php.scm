@@ -10,7 +10,7 @@
 (base_clause [(name) @type (qualified_name (name) @type)])
 (class_interface_clause [(name) @type (qualified_name (name) @type)])
 (attribute [(name) @type (qualified_name (name) @type)])
-(use_declaration [(name) @type (qualified_name (name) @type)])
+(use_declaration [(name) @type @mixed (qualified_name (name) @type @mixed)])
 (binary_expression operator: "instanceof" right: [(name) @type (qualified_name (name) @type)])
 (namespace_use_clause [(name) @import (qualified_name (name) @import)])
 (namespace_use_clause alias: (name) @never)
@@ -38,3 +38,11 @@
 (method_declaration name: (name) @never)
 (function_definition name: (name) @never)
 (const_element . (name) @never)
+[(member_call_expression) (nullsafe_member_call_expression) (scoped_call_expression)] @dotted
+[(member_access_expression) (nullsafe_member_access_expression)] @dotted
+[(scoped_property_access_expression) (class_constant_access_expression)] @dotted
+[(assignment_expression) (simple_parameter) (property_promotion_parameter) (catch_clause)] @typed
+[(property_declaration) (foreach_statement) (binary_expression operator: "instanceof")] @typed
+[(method_declaration) (function_definition) (anonymous_function) (arrow_function)] @scope
+[(class_declaration) (trait_declaration) (enum_declaration) (anonymous_class)] @scope
+(comment) @doc
