@@ -142,15 +142,21 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
 class GetRecentMemories(Filtered):
     limit: int = Field(default=10, ge=1, le=MAX_PAGE)
     max_tokens: int = Field(default=2000, ge=1)
+    all_projects: Unlisted[bool] = False  # true: those of other projects do not come last
     cursor: str = ""
 
 
 def get_recent_memories(
     caller: Caller, asked: GetRecentMemories, report: Reporter
 ) -> FoundMemories:
-    """Read what was remembered or changed last. Good at the start of work."""
+    """Read what was remembered or changed last, in your project first. To begin with."""
     page = caller.pages.page(asked.question, asked.cursor, asked.limit)
-    listed = MemoryList(filter=asked.filter(caller), limit=page.depth, without_pages=True)
+    listed = MemoryList(
+        filter=asked.filter(caller),
+        limit=page.depth,
+        prefers="" if asked.all_projects else caller.project,
+        without_pages=True,
+    )
     found = page.fill(caller.memories(report).list(listed, with_shared=asked.shared), key_of)
     shown = _cut_to_budget(found, asked.max_tokens, report, share=4)
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))

@@ -40,8 +40,8 @@ from memory_sidecar.memories.names import is_in
 from memory_sidecar.memories.results import SUPERSEDED, Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
-Place = tuple[Any, str, int]
-"""The sort value of a memory, its path, and its key."""
+Place = tuple[bool, Any, str, int]
+"""Whether a memory is of another project than preferred, its sort value, its path, and its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,22 @@ class MemoryRows:
         if wanted.without_pages:
             condition += " AND kind <> 'page'"
         direction = "DESC" if wanted.is_descending else "ASC"
+        elsewhere = "project NOT IN ('', :prefers)" if wanted.prefers else "FALSE"
+        first = "elsewhere, " if wanted.prefers else ""
 
         def fetch(count: int) -> list[Place]:
             rows = self.connection.execute(
-                f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
-                f" ORDER BY place {direction}, path LIMIT :count",
-                values | {"count": count},
+                f"SELECT {elsewhere} AS elsewhere, {_ORDER[wanted.sort]} AS place, path, key"
+                f" FROM memories WHERE {condition}"
+                f" ORDER BY {first}place {direction}, path LIMIT :count",
+                values | {"count": count, "prefers": wanted.prefers},
             )
             return list(rows)
 
         if not wanted.offset:
             return fetch(-1 if wanted.limit is None else wanted.limit)
         return first_present(
-            fetch, lambda place: not self._is_gone(*parse_address(place[1])), wanted.stop
+            fetch, lambda place: not self._is_gone(*parse_address(place[2])), wanted.stop
         )
 
     def _is_gone(self, directory: str, file: str) -> bool:
@@ -138,8 +141,9 @@ def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
     is left out, and the next one listed instead.
     """
     found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(wanted)], None)
-    places = sorted(chain(*found), key=itemgetter(1, 3))
-    places.sort(key=itemgetter(0), reverse=wanted.is_descending)
+    places = sorted(chain(*found), key=itemgetter(2, 4))
+    places.sort(key=itemgetter(1), reverse=wanted.is_descending)
+    places.sort(key=itemgetter(0))
     page = places[wanted.offset : wanted.stop]
     keys = by_key((agent, key) for *_, key, agent in page)
     read = dict(ask_each(lambda rows: (rows.agent, rows.read(keys.get(rows.agent, []))), keys))

@@ -117,6 +117,7 @@ class MemoryList:
     is_descending: bool = True
     limit: int | None = None
     offset: int = 0
+    prefers: str = ""  # a project: memories of others come last
     without_pages: bool = False  # without the pages around atoms, which are rewritten all the time
 
     @property

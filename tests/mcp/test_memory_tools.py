@@ -415,6 +415,21 @@ def test_a_project_that_no_memory_is_of_is_said(newcomer):
         assert paths(given(newcomer, **asked, project="till")) == [path]
 
 
+def test_recent_memories_of_other_projects_come_after_those_of_ones_own(caller):
+    ours = remember(caller, "Zoned times are stored in UTC.")
+    everywhere = remember(caller, "Write tests first.", project="")
+    theirs = remember(caller, "A till closes at six.", project="till")
+
+    def recent(**options):
+        return given(caller, "get_recent_memories", **options)
+
+    assert paths(recent())[-1] == theirs
+    assert paths(recent(all_projects=True))[-1] != theirs
+    first = recent(limit=2)
+    assert {*paths(first)} == {ours, everywhere}
+    assert paths(recent(limit=2, cursor=first["next_cursor"])) == [theirs]
+
+
 def test_a_project_may_be_named_by_its_folder(caller, project):
     path = remember(caller, project=str(project / "shop"))
     assert given(caller, "get_memory", path=path)["memory"]["project"] == "project"
