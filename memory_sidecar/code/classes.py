@@ -13,6 +13,7 @@ from memory_sidecar.core.groups import by_key
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
 BASES = frozenset({"super", "base", "parent"})  # words for a base of the class around
+GoType = tuple[str, str]  # its folder and its scope
 
 _PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
 _WORD = re.compile(r"\w+")
@@ -62,8 +63,8 @@ def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
     if name in (owner, *defined.at.scoping.constructors) or defined.kind not in FUNCTIONS:
         return []
     if defined.at.family == "go":
-        declared = lineages.graph.defined_for(defined.at, name)
-        return [each for each in declared if _is_implemented(lineages.graph, each, defined)]
+        own = defined.at.folder, defined.scope
+        return [each for each, types in lineages.declared_in_go(defined) if own in types]
     bases = lineages.of(defined.at, owner)[1:] or _bases_without_name(lineages, defined)
     return [
         each
@@ -92,15 +93,6 @@ def _bases_without_name(lineages: Lineages, defined: Defined) -> list[str]:
         [outer.rpartition(".")[2]] if own[0].kind == "constant" else _TYPE.findall(own[0].signature)
     )
     return [base for name in named for base in lineages.of(defined.at, name)]
-
-
-def _is_implemented(graph: Graph, declared: Defined, defined: Defined) -> bool:
-    """Whether the type of a Go method has all methods of the interface that `declared` is of."""
-    own = defined.at.folder, defined.scope
-    if (declared.at.folder, declared.scope) == own or graph.kind_around(declared) != "interface":
-        return False
-    needed = (d.name for d in graph.definitions_in(declared.at) if d.scope == declared.scope)
-    return all(any((d.at.folder, d.scope) == own for d in graph.defined(n)) for n in needed)
 
 
 def inherited(graph: Graph, class_name: str, name: str) -> list[Defined]:
@@ -135,6 +127,8 @@ class Lineages:
         self._known: dict[tuple[int, str], Sequence[str]] = {}
         self._members: dict[str, Mapping[str, Sequence[Defined]]] = {}
         self._with_type: dict[str, Set[int]] = {}
+        self._types_with_method: dict[object, set[GoType]] = {}
+        self._declared_in_go: dict[object, Sequence[tuple[Defined, Set[GoType]]]] = {}
 
     def of(self, at: NamedFile, class_name: str) -> Sequence[str]:
         """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
@@ -163,6 +157,31 @@ class Lineages:
             found = self.graph.defined(name)  # thousands of `__init__`
             self._with_type[name] = {each.at.id for each in found if each.is_type}
         return self._with_type[name]
+
+    def declared_in_go(self, method: Defined) -> Sequence[tuple[Defined, Set[GoType]]]:
+        """Return what interfaces of Go declare called like `method`, each with what implements it.
+
+        A type implements an interface if it has methods of all names in it.
+        """
+        key = method.name, method.at.realm
+        if key not in self._declared_in_go:
+            alike = self.graph.defined_for(method.at, method.name)  # thousands of `String`
+            declared = (each for each in alike if self.graph.kind_around(each) == "interface")
+            self._declared_in_go[key] = [(each, self._implementing(each)) for each in declared]
+        return self._declared_in_go[key]
+
+    def _implementing(self, declared: Defined) -> Set[GoType]:
+        at = declared.at
+        needed = {d.name for d in self.graph.definitions_in(at) if d.scope == declared.scope}
+        having = (self._types_with(at, name) for name in needed)
+        return set.intersection(*having) - {(at.folder, declared.scope)}
+
+    def _types_with(self, at: NamedFile, name: str) -> set[GoType]:
+        key = name, at.realm
+        if key not in self._types_with_method:
+            found = self.graph.defined_for(at, name)
+            self._types_with_method[key] = {(each.at.folder, each.scope) for each in found}
+        return self._types_with_method[key]
 
     def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
         line = [class_name] if class_name else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.code.trees import hits_in, told_in, write_tree
@@ -119,3 +121,18 @@ def test_a_variable_of_another_function_is_of_another_type(tmp_path):
     ask = told_in(tmp_path)
     assert ask("refs", "One.n") == ["a/one.go:4 exact"]
     assert ask("refs", "Two.n") == ["a/one.go:5 exact"]
+
+
+def test_the_types_that_implement_an_interface_are_found_once_for_a_name(tmp_path):
+    kinds = [
+        f"type T{n} struct{{}}\nfunc (t *T{n}) String() int {{ return 1 }}" for n in range(900)
+    ]
+    kinds += [f"type I{n} interface {{\n\tString() int\n\tRun{n}()\n}}" for n in range(300)]
+    parts = {f"a{n}.go": "\n".join(["package a", *kinds[n::20]]) for n in range(20)}
+    write_tree(
+        tmp_path, parts | {"use.go": "package a\nfunc use(t *T1) int { return t.String() }\n"}
+    )
+    ask = hits_in(tmp_path)
+    began_s = time.process_time()
+    assert [hit["filename"] for hit in ask("refs", "String")] == ["use.go"]
+    assert time.process_time() - began_s < 5  # or minutes
