@@ -628,7 +628,6 @@ def test_first_rows_of_both_agents_are_waited_for_together(
     try:
         assert Memories(agent, notices).list(MemoryList(), with_shared=True) == []
         assert not gone_on
-        assert notices.has("architect is not completely indexed yet")
     finally:
         go_on.set()
         scheduler.close(until_s=time.monotonic() + 20)

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,19 @@ class Heard:
     def wait_for(self, *paths: str) -> None:
         """Until each of `paths` was in some batch."""
         self.wait_until(lambda: self.paths.issuperset(paths), paths)
+
+    def wait_for_saved(self, path: str, save: Callable[[], object]) -> None:
+        """Call `save`, which writes `path`, until that is heard by its name.
+
+        Events of what was done before may yet come: with one, a save is a part of everything.
+        """
+        while path not in self.paths:
+            is_heard = partial(self._has_more, self.everything, path)
+            save()
+            self.wait_until(is_heard, path)
+
+    def _has_more(self, than: int, path: str) -> bool:
+        return self.everything > than or path in self.paths
 
     def wait_for_everything(self) -> None:
         self.wait_until(lambda: self.everything > 0, "everything")

@@ -121,8 +121,7 @@ def test_a_folder_is_followed_no_longer_once_it_is_ignored(
     heard.wait_for_everything()
     watch.follow(walk_folders(root))
     heard.forget()
-    write("gen/a.py", "pkg/a.py", text=LONGER)
-    heard.wait_for("pkg/a.py")
+    heard.wait_for_saved("pkg/a.py", lambda: write("gen/a.py", "pkg/a.py", text=LONGER))
     assert "gen/a.py" not in heard.paths
 
 
@@ -186,8 +185,7 @@ def test_git_init_and_its_exclude_file_concern_everything(root, start_watch, hea
     heard.wait_for_everything()
     (root / ".git/info").mkdir(exist_ok=True)
     heard.forget()
-    (root / "a.py").touch()
-    heard.wait_for("a.py")
+    heard.wait_for_saved("a.py", (root / "a.py").touch)
     (root / ".git/info/exclude").write_text("*.py\n")
     heard.wait_for_everything()
 

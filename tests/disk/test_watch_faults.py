@@ -75,8 +75,7 @@ def test_after_lost_events_everything_is_scanned_and_watched_anew(root, write, s
     start_watch(observe=opened)
     opened.observers[0].lose_events()
     heard.wait_for_everything()
-    write("pkg/a.py", text="x = 2\n")
-    heard.wait_for("pkg/a.py")
+    heard.wait_for_saved("pkg/a.py", lambda: write("pkg/a.py", text="x = 2\n"))
     assert len(opened.observers) == 2
 
 
@@ -96,8 +95,7 @@ def test_a_thread_that_died_is_noticed_by_the_next_scan(root, write, start_watch
     dying.join()
     watch.follow(["pkg"])
     heard.wait_for_everything()
-    write("pkg/a.py", text=LONGER)
-    heard.wait_for("pkg/a.py")
+    heard.wait_for_saved("pkg/a.py", lambda: write("pkg/a.py", text=LONGER))
     assert len(trees) == 2
 
 
@@ -126,8 +124,7 @@ def test_an_overflow_of_the_systems_queue_is_noticed(root, write, start_watch, h
     heard.wait_for_everything()
     heard.wait_until(lambda: len(stuck) == 2)
     heard.forget()
-    write("pkg/b.py")
-    heard.wait_for("pkg/b.py")
+    heard.wait_for_saved("pkg/b.py", lambda: write("pkg/b.py"))
 
 
 @linux_only
@@ -156,8 +153,7 @@ def test_a_failure_in_the_reading_thread_is_logged_and_every_source_is_watched_a
         for each in (heard, others):
             each.wait_for_everything()
         heard.wait_until(lambda: len(opened) == 2)
-        write("pkg/b.py")
-        heard.wait_for("pkg/b.py")
+        heard.wait_for_saved("pkg/b.py", lambda: write("pkg/b.py"))
         (tmp_path / "other" / "c.py").touch()
         others.wait_for("c.py")
     finally:
@@ -197,8 +193,7 @@ def test_a_root_that_goes_away_is_told_once_and_watched_again_when_it_is_back(
     heard.forget()
     aside.rename(root)
     heard.wait_for_everything()
-    write("pkg/a.py", text="x = 2\n")
-    heard.wait_for("pkg/a.py")
+    heard.wait_for_saved("pkg/a.py", lambda: write("pkg/a.py", text="x = 2\n"))
 
 
 def test_a_deleted_root_that_is_made_again_is_another_folder(root, write, start_watch, heard):
@@ -211,8 +206,7 @@ def test_a_deleted_root_that_is_made_again_is_another_folder(root, write, start_
         write("pkg/a.py")
         heard.wait_for_everything()
         heard.forget()
-        write("pkg/a.py", text="x = 2\n")
-        heard.wait_for("pkg/a.py")
+        heard.wait_for_saved("pkg/a.py", lambda: write("pkg/a.py", text="x = 2\n"))
 
 
 def test_a_root_that_goes_before_what_changed_in_it_is_scanned_is_noticed(root, write):
@@ -254,8 +248,7 @@ def test_a_watch_may_start_before_its_root_is_there(root, write, start_watch, he
     start_watch("pkg")
     write("pkg/a.py")
     heard.wait_for_everything()
-    write("pkg/b.py")
-    heard.wait_for("pkg/b.py")
+    heard.wait_for_saved("pkg/b.py", lambda: write("pkg/b.py"))
 
 
 def test_a_file_in_the_place_of_the_root_is_a_root_that_is_gone(root, write, start_watch, heard):
@@ -388,7 +381,7 @@ def test_a_folder_that_is_mounted_in_a_source_is_noticed_and_watched(
         pytest.skip("this system lets nobody mount")
     try:
         heard.wait_for_everything()
-        (other / "new.py").write_text("x = 1\n")
-        heard.wait_for("on disk/new.py")
+        save = partial((other / "new.py").write_text, "x = 1\n")
+        heard.wait_for_saved("on disk/new.py", save)
     finally:
         subprocess.run(["umount", place], check=True)
