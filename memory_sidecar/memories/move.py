@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable
 
 from memory_sidecar.core.atomic import move_file
@@ -22,6 +23,8 @@ from memory_sidecar.memories.names import (
     check_path,
 )
 from memory_sidecar.memories.write import Meta, Written, relink
+
+_SPACE = re.compile(r" (?!\.)")  # not before a point: Windows takes `con .md` for a device
 
 
 def move(
@@ -147,7 +150,7 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
     else:
         folder, _, given = check_path(to).rpartition("/")
         if given != name:
-            check_new_path(given.replace(" ", "-") if " " in name else given)
+            check_new_path(_SPACE.sub("-", given) if " " in name else given)
             name = given[: -len(MEMORY_SUFFIX)] + MEMORY_SUFFIX
     if not (folder and directory.has_folder(folder)):
         folder = directory.known_category(check_category(folder))

@@ -89,7 +89,7 @@ def test_a_note_keeps_the_spaces_of_its_name(directory, remember, to, new):
     assert move(directory, "Retry Budget", to).file.path == new
 
 
-@pytest.mark.parametrize("to", ["New Folder/", "New Folder/x", "pitfall/ x", "Why: x"])
+@pytest.mark.parametrize("to", ["New Folder/", "New Folder/x", "pitfall/ x", "Why: x", "con .md"])
 def test_a_name_that_some_disks_refuse_is_not_made(directory, remember, to):
     (directory.root / "pitfall").mkdir(parents=True)
     (directory.root / "Retry Budget.md").write_text("At most three.\n")
