@@ -184,7 +184,8 @@ def _kept_aside(paths: StorePaths, agent: str = "") -> Iterator[Check]:
     if kept := kept_aside(paths):
         size = sum(map(bytes_of, kept))
         text = f"{', '.join(map(str, kept))}: {size / 1e6:,.1f} MB of a damaged or older database"
-        yield Check.passed("set aside", text, "nothing reads it any more: delete it", agent=agent)
+        hint = "delete it: it is read only if the list of sources is lost"
+        yield Check.passed("set aside", text, hint, agent=agent)
 
 
 def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
