@@ -46,14 +46,14 @@ def show_map(
     what these define. Around a folder, what is central in it.
     """
     around = around and without_lines(call, around)
-    is_place = around is not None and (is_path(around) or _is_there(call.cwd / around))
+    place = around if around and (is_path(around) or _is_there(call.cwd / around)) else ""
     within = Within(sources, everywhere=everywhere).filter(
-        call, sources_of(call, [around] if around and is_place else [])
+        call, sources_of(call, [place] if place else [])
     )
-    asked = Focus() if around is None or is_place else _question_focus(call, around, within)
+    asked = Focus() if around is None or place else _question_focus(call, around, within)
 
     def ask(here: Snapshot) -> list[MapEntry]:
-        focus = focus_at(here.graph, *locate(call, around)) if around and is_place else asked
+        focus = focus_at(here.graph, *locate(call, place)) if place else asked
         return draw_map(here.graph, within.sources, focus, max_tokens=max_tokens)
 
     found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))
