@@ -109,7 +109,7 @@ def _declarations(
 ) -> Iterator[tuple[int, float]]:
     """Yield each line of `code` that may declare the route `asked` for, and what tells for it.
 
-    What other lines tell is kept by segment of `asked`, so that a long file takes no longer a line.
+    What other lines tell is kept by segment of `asked`: each line takes as long, however many.
     """
     words = {each for each in asked if not each.isdecimal()}
     any_of = "|".join(map(re.escape, words)) or r"\0"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.core.results import Silent
+from tests.code.trees import search_in, write_tree
 
 
 def _services(*names):
@@ -31,16 +30,8 @@ def search(make_codebase, project):
         "pages.py": "def show():\n    return t('errors.messages.not_found')\n",
         "docs.md": "Set services.mail.healthcheck.interval or image.tag.\n" * 2,
     }
-    for path, text in files.items():
-        (project / path).parent.mkdir(parents=True, exist_ok=True)
-        (project / path).write_text(text)
-    made = make_codebase()
-    made.index([project], reporter=Silent())
-
-    def search(text, **filters):
-        return made.search(CodeQuery(text, filter=CodeFilter(**filters)), reporter=Silent())
-
-    return search
+    write_tree(project, files)
+    return search_in(project, make_codebase())
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.core.results import Silent
 from memory_sidecar.index.scored import NAMED_FROM
+from tests.code.trees import search_in, write_tree
 
 FILES = {
     "routes.rb": "draw do\n  scope :api do\n    resources :users do\n      resources :orders\n"
@@ -29,16 +29,8 @@ FILES = {
 
 @pytest.fixture
 def search(make_codebase, project):
-    for path, text in FILES.items():
-        (project / path).parent.mkdir(parents=True, exist_ok=True)
-        (project / path).write_text(text)
-    made = make_codebase()
-    made.index([project], reporter=Silent())
-
-    def search(text, **filters):
-        return made.search(CodeQuery(text, filter=CodeFilter(**filters)), reporter=Silent())
-
-    return search
+    write_tree(project, FILES)
+    return search_in(project, make_codebase())
 
 
 @pytest.mark.parametrize(

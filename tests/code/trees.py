@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.results import Silent
 from tests.conftest import run_in
 
 
@@ -34,3 +38,13 @@ def told_in(root: Path) -> Callable[[str, str], list[str]]:
         ]
 
     return ask
+
+
+def search_in(root: Path, codebase: Codebase) -> Callable[..., list[CodeHit]]:
+    """Index `root`; return what searches it: for a text, with filters by their names."""
+    codebase.index([root], reporter=Silent())
+
+    def search(text: str, **filters: Any) -> list[CodeHit]:
+        return codebase.search(CodeQuery(text, filter=CodeFilter(**filters)), reporter=Silent())
+
+    return search
