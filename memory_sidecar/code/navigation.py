@@ -21,7 +21,13 @@ from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
 from memory_sidecar.code.name_parts import definitions_meant, file_hint, members_like, parse_name_in
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import Resolver
-from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
+from memory_sidecar.code.results import (
+    Confidence,
+    Cut,
+    DefinitionHit,
+    ReferenceHit,
+    count_by_file,
+)
 from memory_sidecar.code.units import without_stubs
 from memory_sidecar.code.uses import UsePlace, is_bare_call, uses_of
 from memory_sidecar.core.errors import NotFound
@@ -70,7 +76,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     resolver = Resolver(graph)
     uses, targets, notices = _uses_of_query(resolver, asked)
     is_wanted = file_filter(asked.filter)
-    uncalled = sum(use.is_uncalled and is_wanted(use.at.file) for use in uses)
+    uncalled = [use.at.file for use in uses if use.is_uncalled and is_wanted(use.at.file)]
     mentions = notice_mentions(graph, targets, uses, is_wanted)
     known = {each.key for each in targets}
     found: list[UsePlace] = []
@@ -90,7 +96,8 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         nothing = f"nothing that is indexed here defines or calls {asked.what}"
         notices = (f"{nothing}; `memory-sidecar refs` shows what else uses the name",)
     elif uncalled:
-        without = f"uses without a call: {uncalled}; `memory-sidecar refs` shows them"
+        places = count_by_file(uncalled, lambda file: file.path)
+        without = f"uses without a call, which `memory-sidecar refs` shows: {places}"
         notices = (*notices, without)
     if unfollowed:
         beyond = f"{unfollowed}, beyond the surest {MAX_FOLLOWED} of their step"

@@ -293,7 +293,7 @@ def test_what_is_named_but_not_called_has_no_callers(call):
     assert places(call("refs", "check_out", "--json").json) == ["shop/checkout.py:15  exact"]
     told = call("callers", "check_out").err
     assert "nothing that is indexed here calls it" in told
-    assert "uses without a call: 1; `memory-sidecar refs` shows them" in told
+    assert "uses without a call, which `memory-sidecar refs` shows: shop/checkout.py (1)" in told
     assert "without a call" not in call("callers", "check_out", "--path", "tests/**").err
 
 
