@@ -204,6 +204,7 @@ def test_what_cocoindex_drops_where_an_engine_fails_is_not_printed():
 
 
 def test_a_wake_up_that_the_system_refuses_stops_no_engine(database, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.engine.TICK_S", 0.02)
     engine = database.open()
     waking = engine._loop._csock
 

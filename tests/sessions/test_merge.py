@@ -116,9 +116,9 @@ def test_long_tellings_that_differ_everywhere_take_no_time():
         [{"role": "user", "content": f"{at if at % 2 else side}-{at}"} for at in range(10_000)]
         for side in "ab"
     )
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(merge_items(known, told)) == 15_000
-    assert time.perf_counter() - began < 20
+    assert time.thread_time() - began < 20
 
 
 def test_a_cut_telling_keeps_the_beginning_and_all_lists():

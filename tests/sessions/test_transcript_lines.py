@@ -107,9 +107,9 @@ def test_tags_are_left_out_in_pairs(text, left):
 
 @pytest.mark.parametrize("part", ["<skill>x", "<skill ", "<command-name>a</command-name>", "<"])
 def test_a_long_text_of_nothing_but_tags_takes_no_time(part):
-    began = time.perf_counter()
+    began = time.thread_time()
     parse_message(by("user", part * 20_000 + "x"))
-    assert time.perf_counter() - began < 10
+    assert time.thread_time() - began < 10
 
 
 def test_a_summary_after_compaction_is_not_the_users():
