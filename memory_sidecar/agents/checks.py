@@ -9,7 +9,8 @@ from tempfile import TemporaryFile
 from typing import Annotated
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.errors import ModelError
+from memory_sidecar.core.errors import CannotWrite, ModelError
+from memory_sidecar.core.locks import require_locks
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import is_full
@@ -55,6 +56,9 @@ def check_data_dir(root: Path) -> Check:
     try:
         with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` misses a failed disk
             file.write(b"0")
+            require_locks(there / "lock", file.fileno())
+    except CannotWrite as error:
+        return Check.failed(check, error.message, error.hint)
     except OSError as error:
         hint = "what is there is found: check its permissions, or name another with --data-dir"
         return Check.failed(check, f"{there} cannot be written", f"{error.strerror}; {hint}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,13 +13,37 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memory_sidecar.core.atomic import sweep
-from memory_sidecar.core.errors import StoreBusy
+from memory_sidecar.core.errors import CannotWrite, StoreBusy
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 
 PATIENCE_S = 10.0  # changing a few files takes milliseconds
 MAX_NOTE_BYTES = 4096
 _POLL_S = 0.002
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def naming_lack_of_locks(file: Path) -> Iterator[None]:
+    """Raise CannotWrite where the file system of `file` turns out to have no locks."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise CannotWrite(
+            f"{file.parent} is on a file system without locks ({error.strerror})",
+            hint="name a folder on another one with --data-dir; on NFS, start its lock service",
+        ) from error
+
+
+def require_locks(file: Path, descriptor: int) -> None:
+    """Raise CannotWrite, OSError where `descriptor`, which is open at `file`, cannot be locked."""
+    if sys.platform != "win32":
+        import fcntl
+
+        with naming_lack_of_locks(file):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -30,9 +56,10 @@ def hold_lock(
     """
     with named_errors(file):
         os.close(tree.open(file, os.O_RDWR | os.O_CREAT))
-        lock = FileLock(file, timeout=patience_s, poll_interval=_POLL_S)
+        lock = FileLock(file, timeout=patience_s, poll_interval=_POLL_S, fallback_to_soft=False)
         try:
-            lock.acquire()
+            with naming_lack_of_locks(file):
+                lock.acquire()
         except Timeout as error:
             text = f"{what} being changed by another process"
             raise StoreBusy(text, hint="try again") from error
@@ -56,7 +83,7 @@ class WriterLock:
         self._path = path
         self._tree = tree or Tree(path.parent, is_own=True)
         self._note = f"process {os.getpid()}, data directory {data_dir}"
-        self._file = FileLock(path, thread_local=False)
+        self._file = FileLock(path, thread_local=False, fallback_to_soft=False)
         self._changing = threading.Lock()  # guards `_file`, which counts this process's holders
         self._has_swept = False
 
@@ -68,7 +95,8 @@ class WriterLock:
         with self._changing, named_errors(self._path):
             self._tree.make(self._path.parent)
             try:
-                self._file.acquire(timeout=0)
+                with naming_lack_of_locks(self._path):
+                    self._file.acquire(timeout=0)
             except Timeout:
                 return False
         with suppress(OSError):  # the lock holds without its note, too

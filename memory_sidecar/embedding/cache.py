@@ -27,6 +27,7 @@ from memory_sidecar.core.errors import (
     StoreError,
     StoreForeign,
 )
+from memory_sidecar.core.locks import naming_lack_of_locks
 from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
     connect,
@@ -199,7 +200,8 @@ def _require_schema(connection: apsw.Connection) -> None:
 
 def _begin_anew(path: Path) -> None:
     """Set a broken file aside, unless another process has already replaced it."""
-    with named_errors(path), FileLock(f"{path}.lock", timeout=REPLACE_PATIENCE_S):
+    lock = FileLock(f"{path}.lock", timeout=REPLACE_PATIENCE_S, fallback_to_soft=False)
+    with named_errors(path), naming_lack_of_locks(path), lock:
         if _is_sound(path):
             return
         if path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.agents.checks import check_data_dir
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
-from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.errors import CannotWrite
+from memory_sidecar.core.locks import WriterLock, hold_lock
+from memory_sidecar.core.opening import Tree
 
 HOLD = """
 import sys
@@ -98,3 +102,24 @@ def test_a_link_in_its_place_is_not_written_through(path, tmp_path):
     with pytest.raises(Exception, match=r"writer\.lock"):
         lock.acquire()
     assert other.read_text() == "precious"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock")
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named_and_waited_for_by_none(tmp_path, monkeypatch, number):
+    def no_locks(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    file = tmp_path / "one.lock"
+    with pytest.raises(CannotWrite, match="without locks") as refused:
+        WriterLock(file, data_dir=tmp_path).acquire()
+    assert "--data-dir" in refused.value.hint
+    with (
+        pytest.raises(CannotWrite, match="without locks"),
+        hold_lock(Tree(tmp_path, is_own=True), file, what="it is"),
+    ):
+        raise AssertionError
+    check = check_data_dir(tmp_path)
+    assert not check.ok
+    assert "without locks" in check.text
