@@ -1,4 +1,4 @@
-"""A ranked memory, its reranking by a cross-encoder, and the cut of hits to a budget of tokens.
+"""Ranked memories: merged, reranked by a cross-encoder, and cut to a budget of tokens.
 
 The cross-encoder reads the best few hits together with the question:
 
@@ -26,7 +26,9 @@ from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.scored import NAMED_FROM, Scored, reorder
 from memory_sidecar.index.vectors import Vector
-from memory_sidecar.memories.results import Memory, MemoryHit
+from memory_sidecar.memories.model import MemoryQuery, Relation
+from memory_sidecar.memories.names import MEMORY_SUFFIX
+from memory_sidecar.memories.results import Memory, MemoryHit, without_copies
 from memory_sidecar.memories.store import MemoryChunk
 
 WEAK_BELOW = 0.45
@@ -89,6 +91,43 @@ class RankedMemory(Scored):
             heading=self.passage.heading,
             explain=self.explanation if explain else UNSET,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The hits of one search, best first, with a few to spare, since reranking may lift some."""
+
+    hits: list[RankedMemory]
+    question: str = ""  # what a cross-encoder reads with them; "" if none is to judge them
+
+
+def best_hits(
+    query: MemoryQuery, searched: Sequence[Searched], judge: Judge | None
+) -> list[RankedMemory]:
+    """Merge the hits of all `searched` for `query`, best first: a score means the same in each.
+
+    Of a memory that an agent has shared, its own copy stays. `judge`, a cross-encoder, reorders the
+    best hits by the question of the search that found the first. Hits below `min_score` or beyond
+    `top_k` and `max_tokens` are left out.
+    """
+    found = sorted((each for each in searched if each.hits), key=lambda f: place_of(f.hits[0]))
+    merged = sorted((hit for each in found for hit in each.hits), key=place_of)
+    hits = without_copies(merged, lambda hit: hit.memory)
+    if judge is not None and found and found[0].question:
+        hits = rerank(found[0].question, hits, judge)
+    hits = _successors_first(hits)
+    hits = [hit for hit in hits[: query.top_k] if rounded(hit.score) >= query.min_score]
+    return fit_budget(hits, query.max_tokens)
+
+
+def place_of(hit: RankedMemory) -> tuple[float, bool, str, str]:
+    """Return the sort key of hits, best first."""
+    return -hit.score, hit.memory.is_outdated, hit.memory.agent, stem_of(hit.memory.path)
+
+
+def stem_of(path: str) -> str:
+    """Return `path` without its suffix: so ordered, a file precedes its copies, such as `x 2`."""
+    return path.removesuffix(MEMORY_SUFFIX)
 
 
 def fit_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[RankedMemory]:
@@ -164,6 +203,25 @@ def _may_replace(hit: RankedMemory, other: RankedMemory) -> bool:
     if older.pinned > memory.pinned or hit.vector is None or other.vector is None:
         return False
     return float(hit.vector @ other.vector) >= NEAR
+
+
+def _successors_first(hits: Sequence[RankedMemory]) -> list[RankedMemory]:
+    """Put each of `hits` that others of them supersede after these, unless the question names it.
+
+    It often says more of the subject than its successor, which would come second otherwise.
+    """
+    at = {(hit.memory.agent, hit.memory.path): place for place, hit in enumerate(hits)}
+    keys = [-float(place) for place in range(len(hits))]
+    for _ in hits:  # a successor may be superseded, too
+        before = [*keys]
+        for place, hit in enumerate(hits):
+            named = hit.memory.relations.get(Relation.SUPERSEDED_BY, ())
+            newer = [at[key] for path in named if (key := (hit.memory.agent, path)) in at]
+            if hit.memory.superseded and not hit.explanation.boosts.get("named"):
+                keys[place] = min([keys[place], *(keys[each] - 0.5 for each in newer)])
+        if keys == before:
+            break
+    return list(hits) if keys == sorted(keys, reverse=True) else reorder(hits, keys)
 
 
 def _choose_judged(hits: Sequence[RankedMemory]) -> dict[int, str]:

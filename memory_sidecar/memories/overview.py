@@ -15,12 +15,12 @@ from memory_sidecar.core.results import Reporter, ask_each
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import row_count
 from memory_sidecar.memories.facets import Facets, count_by_facet
+from memory_sidecar.memories.hit import best_hits
 from memory_sidecar.memories.lists import MemoryRows, list_memories
 from memory_sidecar.memories.lookup import note_unknown_values
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import Memory, MemoryHit
-from memory_sidecar.memories.search import best_hits
 
 T = TypeVar("T")
 Names = Collection[str] | None

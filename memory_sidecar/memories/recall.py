@@ -22,7 +22,7 @@ from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, around, near_pairs
 from memory_sidecar.memories.directory import KnowledgeDirectory
-from memory_sidecar.memories.hit import RankedMemory
+from memory_sidecar.memories.hit import RankedMemory, Searched, best_hits
 from memory_sidecar.memories.lists import MemoryRows, asking, list_memories
 from memory_sidecar.memories.lookup import (
     list_categories,
@@ -35,7 +35,7 @@ from memory_sidecar.memories.model import OWN_DIRECTORY, MemoryList, MemoryQuery
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
-from memory_sidecar.memories.search import Readable, Searched, best_hits, search_memories
+from memory_sidecar.memories.search import Readable, search_memories
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")

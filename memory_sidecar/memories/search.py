@@ -21,10 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.atoms import Standing, standing_of
-from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.asked_time import NO_LIFT, AskedTime, Lift, asked_time
@@ -44,7 +42,14 @@ from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak
 from memory_sidecar.index.tongue import content_of, embed_subject
 from memory_sidecar.index.vectors import EmbedQuery, Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign
-from memory_sidecar.memories.hit import MAX_JUDGED, WEAK_BELOW, RankedMemory, fit_budget, rerank
+from memory_sidecar.memories.hit import (
+    MAX_JUDGED,
+    WEAK_BELOW,
+    RankedMemory,
+    Searched,
+    place_of,
+    stem_of,
+)
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks, chunks_written
 from memory_sidecar.memories.lookup import (
     MAX_NAMES,
@@ -56,8 +61,6 @@ from memory_sidecar.memories.lookup import (
     read_places,
 )
 from memory_sidecar.memories.model import MemoryQuery, StoredMemory
-from memory_sidecar.memories.names import MEMORY_SUFFIX
-from memory_sidecar.memories.results import without_copies
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.memories.strength import kept_share
 
@@ -87,14 +90,6 @@ class Readable:
     embed_query: EmbedQuery | None = None  # without it there is no vector arm
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """The hits of one search, best first, with a few to spare, since reranking may lift some."""
-
-    hits: list[RankedMemory]
-    question: str = ""  # what a cross-encoder reads with them; "" if none is to judge them
-
-
 def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
     """Find the memories for `query` in all of `readable`.
 
@@ -114,36 +109,8 @@ def search_memories(query: MemoryQuery, readable: Sequence[Readable]) -> Searche
         query = replace(query, rerank=False)
         searches = [replace(search, query=query, meaning=Arm.silent()) for search in searches]
     average = _average_cosine([search.meaning for search in searches])
-    hits = sorted((hit for each in searches for hit in each.hits(average)), key=_place_of)
+    hits = sorted((hit for each in searches for hit in each.hits(average)), key=place_of)
     return Searched(hits, query.text if query.rerank else "")
-
-
-def best_hits(
-    query: MemoryQuery, searched: Sequence[Searched], judge: Judge | None
-) -> list[RankedMemory]:
-    """Merge the hits of all `searched` for `query`, best first: a score means the same in each.
-
-    Of a memory that an agent has shared, its own copy stays. `judge`, a cross-encoder, reorders the
-    best hits by the question of the search that found the first. Hits below `min_score` or beyond
-    `top_k` and `max_tokens` are left out.
-    """
-    found = sorted((each for each in searched if each.hits), key=lambda f: _place_of(f.hits[0]))
-    merged = sorted((hit for each in found for hit in each.hits), key=_place_of)
-    hits = without_copies(merged, lambda hit: hit.memory)
-    if judge is not None and found and found[0].question:
-        hits = rerank(found[0].question, hits, judge)
-    hits = [hit for hit in hits[: query.top_k] if rounded(hit.score) >= query.min_score]
-    return fit_budget(hits, query.max_tokens)
-
-
-def _place_of(hit: RankedMemory) -> tuple[float, bool, str, str]:
-    """Return the sort key of hits, best first."""
-    return -hit.score, hit.memory.is_outdated, hit.memory.agent, _stem(hit.memory.path)
-
-
-def _stem(path: str) -> str:
-    """Return `path` without its suffix: so ordered, a file precedes its copies, such as `x 2`."""
-    return path.removesuffix(MEMORY_SUFFIX)
 
 
 def _about_project(query: MemoryQuery, readable: Sequence[Readable]) -> MemoryQuery:
@@ -209,7 +176,7 @@ class _Search:
         ranked = self._score_memories(best, places, named)
         order = sorted(
             range(len(places)),
-            key=lambda at: (-ranked.scores[at], places[at].is_outdated, _stem(places[at].path)),
+            key=lambda at: (-ranked.scores[at], places[at].is_outdated, stem_of(places[at].path)),
         )
         # Only these are read whole; of the other candidates only what ranks them was read.
         count, memories = self.query.top_k + SPARE_HITS, dict[int, StoredMemory]()

@@ -422,3 +422,16 @@ def test_a_german_question_finds_what_it_names_among_german_notes(search, folder
     hits = search("warum ist das mit pgbouncer so")
 
     assert names(hits) == ["pool", "wiki"]
+
+
+def test_what_is_superseded_comes_after_its_successors_where_both_are_asked_for(search, folder):
+    old = "Customer data is deleted 18 months after the last sailing"
+    write_memory(folder, "a.md", old, superseded_by="b.md")
+    write_memory(folder, "b.md", "Customer data goes after 15 months", superseded_by="c.md")
+    write_memory(folder, "c.md", "Retention is 12 months now")
+
+    hits = search("how many months after the last sailing is customer data", with_superseded=True)
+
+    assert names(hits) == ["c", "b", "a"]
+    assert [hit.relevance for hit in hits] == sorted((h.relevance for h in hits), reverse=True)
+    assert names(search("a.md", with_superseded=True))[0] == "a"
