@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -98,7 +98,9 @@ class References(Answer):
         return cls(references=tuple(found), more=found.more, more_in=left)
 
     def text(self) -> str:
-        return _list_hits(self.references, _reference_row, self.more, self.more_in)
+        lasts = {run[0]: run[-1].start_line for run in _runs(self.references)}
+        row_of = partial(_reference_row, lasts=lasts)
+        return _list_hits([*lasts], row_of, self.more, self.more_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,9 +302,34 @@ def _definition_row(hit: DefinitionHit, file: str) -> PlaceLine:
     return PlaceLine(file, f"{hit.start_line}-{hit.end_line}{inside}", sure, hit.signature)
 
 
-def _reference_row(hit: ReferenceHit, file: str) -> PlaceLine:
+def _runs(hits: Iterable[ReferenceHit]) -> Iterator[list[ReferenceHit]]:
+    """Group `hits` by the code in which one follows the other, as where a struct is filled."""
+    run = list[ReferenceHit]()
+    for hit in hits:
+        if run and not _continues(run[-1], hit):
+            yield run
+            run = []
+        run.append(hit)
+    if run:
+        yield run
+
+
+def _continues(before: ReferenceHit, hit: ReferenceHit) -> bool:
+    """Whether `hit` uses another field than `before`, in the same code, a line or two below."""
+    is_field = hit.how not in ("call", "type", "import") and hit.name != before.name
+    is_below = 0 < hit.start_line - before.start_line <= 2
+    return is_field and is_below and _code_around(hit) == _code_around(before)
+
+
+def _code_around(hit: ReferenceHit) -> tuple[object, ...]:
+    return hit.source, hit.filename, hit.enclosing, hit.confidence, hit.depth, hit.is_gone
+
+
+def _reference_row(hit: ReferenceHit, file: str, *, lasts: Mapping[ReferenceHit, int]) -> PlaceLine:
     steps = f", {hit.depth} steps" if hit.depth > 1 else ""
     inside = f" in {hit.enclosing}" if hit.enclosing else ""
     gone = ", of a removed definition" if hit.is_gone is True else ""
     sure = f" ({hit.confidence}{steps}{gone})"
-    return PlaceLine(file, f"{hit.start_line}{inside}", sure, hit.code)
+    if (last := lasts[hit]) == hit.start_line:
+        return PlaceLine(file, f"{hit.start_line}{inside}", sure, hit.code)
+    return PlaceLine(file, f"{hit.start_line}-{last}{inside}", sure, f"{hit.code} …")

@@ -257,6 +257,22 @@ def test_a_map_is_for_a_file_or_a_question(onlooker):
     assert "there is shop/till.py" in refused(onlooker, "map", around="desk/till.py")
 
 
+def test_fields_that_are_set_line_by_line_are_one_line_of_an_impact(reader, project):
+    fields = [f"Field{n}" for n in range(5)]
+    declared = "".join(f"\t{field} int\n" for field in fields)
+    filled = "".join(f"\t\t{field}: 1,\n" for field in fields)
+    (project / "till.go").write_text(f"package till\n\ntype Till struct {{\n{declared}}}\n")
+    (project / "use.go").write_text(
+        f"package till\n\nfunc open() Till {{\n\treturn Till{{\n{filled}\t}}\n}}\n"
+    )
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "impact", files=["till.go"]))
+    assert "  4 in open  return Till{" in told
+    assert "  5-9 in open  Field0: 1, …" in told
+    assert "Field1" not in told
+    assert len(given(reader, "impact", files=["till.go"])["references"]) > len(fields)
+
+
 def test_a_map_is_drawn_of_a_folder(onlooker):
     for around in ("shop", "shop/"):
         shown = given(onlooker, "map", around=around)["definitions"]
