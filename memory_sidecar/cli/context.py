@@ -272,7 +272,10 @@ def refs(
         f"  {each.summary}"
         for each in used
     )
-    return call.show(used, lines, nothing="no such atom" if hot or cold else "there are no atoms")
+    wanted = " and ".join(name for name, named in (("hot", hot), ("cold", cold)) if named)
+    return call.show(
+        used, lines, nothing=f"no atom is {wanted}" if wanted else "there are no atoms"
+    )
 
 
 def _open_root(call: Call, root: str | None) -> handlers.Context:

@@ -210,6 +210,7 @@ def test_a_tool_call_on_standard_input_counts(context, fly):
     context("access", path, fly / "mission.md")
     (used,) = (each for each in context("refs", "--json").json if each["refs"])
     assert (used["id"], used["refs"], used["hot"]) == ("EXP-001", 3, False)
+    assert "no atom is hot" in context("refs", "--hot").err
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]{12}Z", used["last_ref"])
     context("regen")
     assert parse_page(path.read_text()).meta["refs"] == 3
