@@ -1,4 +1,7 @@
-"""Finds names that no node holds: the classes of `[Audited]` and `: base(…)`, misread macros."""
+"""Finds names that no node holds: the classes of `[Audited]` and `: base(…)`, misread macros.
+
+Also the methods of PHP in `[$this, "pay"]` and `[Cart::class, "pay"]`, whose names are strings.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,9 @@ _TOKEN = re.compile(  # of a macro of C: no name of a member, none in a string o
     rb"(?:(?<![\w.>])|(?<=[^-]>))([A-Za-z_]\w*)(\s*\()?|'(?:[^'\\\n]|\\.)'"
     rb"|\"(?:[^\"\\]|\\.)*\"?|//.*|/\*(?s:.*?)\*/"
 )
+_CALLABLE = re.compile(  # `[$this, "pay"]`
+    rb"\[\s*(?:\$(?=this\b)|[\w\\]*\\)?(\w+)(?:(?<=this)|::class)\s*,\s*[\"'](\w+)[\"']\s*,?\s*\]"
+)
 _BLANK = ord(" ")
 _KEYWORDS = frozenset(
     b"bool case char const do double else float for if int long return short signed sizeof static"
@@ -31,27 +37,33 @@ _KEYWORDS = frozenset(
 
 def implied_names(
     captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes, spelled: bytes
-) -> Iterator[tuple[str, int, Literal["type", "call", "other"]]]:
-    """Yield the names with their rows and uses: of `@suffixed`, of the classes of `@chained`.
+) -> Iterator[tuple[str, int, Literal["type", "call", "other"], str]]:
+    """Yield the names with their rows, uses and receivers: of `@suffixed`, of `@chained` classes.
 
-    Also those in `@tokens`, and the macros of `data` that are blank in `spelled`, which was parsed.
+    Also those in `@tokens`, the methods in `@pair`, and the macros of `data` that are blank in
+    `spelled`, which was parsed.
     """
+    for node in captures.get("pair", ()):
+        if found := _CALLABLE.fullmatch(data, *node.byte_range):
+            row = node.start_point.row + data.count(b"\n", node.start_byte, found.start(2))
+            yield found[2].decode(), row, "other", found[1].decode()
     for node in captures.get("suffixed", ()):
-        yield f"{text_of(data, node)}Attribute", node.start_point.row, "type"
+        yield f"{text_of(data, node)}Attribute", node.start_point.row, "type", ""
     for node in captures.get("chained", ()):
         keyword = _KEYWORD.search(data, *node.byte_range)
         if keyword and (name := _class_called(node, keyword[1], data)):
             row = node.start_point.row + data.count(b"\n", node.start_byte, keyword.start())
-            yield name, row, "call"
+            yield name, row, "call", ""
     if "tokens" in captures:
-        yield from _tokens(captures["tokens"], captures.get("bound", ()), data)
+        bound = captures.get("bound", ())
+        yield from ((*each, "") for each in _tokens(captures["tokens"], bound, data))
     row = counted = 0  # `row` is that of the byte `counted`
     for macro in _MACRO.finditer(data) if spelled != data else ():
         start = macro.start()
         if spelled[start] == _BLANK:
             row += data.count(b"\n", counted, start)
             counted = start
-            yield macro[1].decode(), row, "call" if macro[2] else "other"
+            yield macro[1].decode(), row, "call" if macro[2] else "other", ""
 
 
 def _tokens(

@@ -58,8 +58,12 @@ _FUNCTIONS = _INNER | {"function_definition", "method_declaration"}
 
 
 def classes_in(type_: str) -> list[str]:
-    """Return the classes in a type: Cart and Till in `null|Cart|\\Till`; `this` for self."""
-    words = (each.rpartition("\\")[2] for each in re.split(r"[?|&\s()]+", type_))
+    """Return the classes in a type, with at most the last part of their namespace; self is `this`.
+
+    In `null|Cart|\\Kit\\Shop\\Till` these are `Cart` and `Shop\\Till`.
+    """
+    parts = (each.strip("\\").split("\\")[-2:] for each in re.split(r"[?|&\s()]+", type_))
+    words = map("\\".join, parts)
     named = (_OWN_CLASS.get(each, each) for each in words if each.lower() not in _NO_CLASSES)
     return list(dict.fromkeys(filter(None, named)))
 

@@ -210,7 +210,8 @@ class CandidateFinder:
         found_all = self._candidates[asked]
         if not found_all.files:
             return self._behind(place.receiver, asked)
-        if at.scoping.imports == "package" and (not place.receiver or place.how == "import"):
+        is_named = not place.receiver or place.how == "import" or at.scoping.namespace_first
+        if at.scoping.imports == "package" and is_named:
             return self._imported(name, at, place, asked)
         if at.scoping.imports == "path" and not is_self(place.receiver, at):
             return self._followed(name, at, place, asked)

@@ -26,11 +26,18 @@ class PackageFinder:
         self._packages: dict[int, frozenset[str]] = {}
 
     def imported(self, name: str, at: NamedFile, place: Place) -> frozenset[str]:
-        """Return the packages from which a file imports `name`; "" is the global one of PHP."""
+        """Return the packages from which a file imports `name`; "" is the global one of PHP.
+
+        If it does not, PHP looks in its own namespace and in the global one, or in that which
+        stands before the name.
+        """
         if place.how == "import":
             return self._named(name, at, [place])
+        if place.receiver:
+            return frozenset({place.receiver})
         if not self._graph.imports(at, [name]):
-            return frozenset()
+            own = self._declared(at) if at.scoping.namespace_first else frozenset()
+            return own and own | {""}
         key = at.id, name
         if key not in self._imports:
             self._imports[key] = self._named(name, at, self._graph.imports_in(at, name))
@@ -43,7 +50,12 @@ class PackageFinder:
 
     def may_be_of(self, packages: frozenset[str], defined: Defined) -> bool:
         """Whether a definition may be imported from one of `packages`. Any member may."""
-        own = frozenset() if defined.scope else self._declared(defined.at)
+        if not defined.scope:
+            own = self._declared(defined.at)
+        elif defined.at.scoping.namespace_first and not self._graph.kind_around(defined):
+            own = frozenset({defined.owner.rpartition("\\")[2]})  # `namespace Shop\Cart { … }`
+        else:
+            return True
         return not (own and own.isdisjoint(packages))
 
     def _declared(self, at: NamedFile) -> frozenset[str]:

@@ -39,7 +39,8 @@ class PathFollower:
         """Return the members among `found` of the receiver; `None` if nothing tells its class."""
         if not at.scoping.paths_of_receivers or is_self(place.receiver, at):
             return None
-        classes = self._at_end(at, place) if place.how in ("call", "attribute") else ()
+        is_behind = place.receiver and place.how in ("call", "attribute", "other")
+        classes = self._at_end(at, place) if is_behind else ()
         if not classes:
             return None
         all_ = found.by_name.definitions
@@ -93,7 +94,8 @@ class PathFollower:
             own = self._around(at, place)
             line = self._line(own)[name == "parent" :] if own else ()
             return line[:1]
-        meaning = self._meaning_of(name, at, Place(place.line, "type", place.within, ""))
+        namespace, _, name = name.rpartition("\\")
+        meaning = self._meaning_of(name, at, Place(place.line, "type", place.within, namespace))
         types = [d for d in meaning.definitions if d.is_type]
         if types:
             return types if meaning.confidence != "by name" else ()

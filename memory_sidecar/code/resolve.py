@@ -86,7 +86,7 @@ class _Resolving(OneUse):
     def meaning(self) -> Meaning:
         receiver = self._place.receiver
         is_package = (  # else a class, of which it is a member
-            self._place.how == "import"
+            (self._place.how == "import" or (self._scoping.namespace_first and self._tops))
             and self._scoping.imports == "package"
             and all(d.owner != receiver for d in self._candidates)
         )

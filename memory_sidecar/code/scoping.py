@@ -61,6 +61,7 @@ class Scoping:
     names_all: bool = False  # a bare name is defined in its file or folder, or is imported
     files_are_classes: bool = False  # a bare name means only classes of other files
     namespaces: bool = False  # a bare name is of the namespace around it, or of one that is opened
+    namespace_first: bool = False  # a bare name is of that of its file; others stand behind theirs
     private_to_file: bool = False  # what is private is seen in its own file only
     module_paths: bool = False  # files have inner modules, and a path needs no import
     behind_modules: Collection[str] = ()  # uses that name what an inner module has behind it only
@@ -210,6 +211,7 @@ _SCOPINGS = {
         whole_classes=True,
         paths_of_receivers=True,
         imports="package",
+        namespace_first=True,
         unmeant=_NO_FUNCTIONS,
         doubted={"attribute": _FUNCTIONS},  # `$cart->total` is a property, unless `__get` calls
     ),

@@ -163,3 +163,24 @@ def test_a_package_is_found_however_its_file_declares_it(tmp_path):
         "shut": ["use.kt:1 likely"],
         "lock": ["use.kt:2 likely"],
     }
+
+
+def test_a_bare_name_of_php_is_of_the_namespace_of_its_file_or_of_none(tmp_path):
+    asked = "<?php\nnamespace Shop\\Bill;\nfunction bill() { return time() + tax() + new Item; }\n"
+    files = {
+        "Clock.php": "<?php\nnamespace Shop\\Clock {\nfunction time() {}\n}\n",
+        "Tax.php": "<?php\nfunction tax() {}\n",
+        "Store/Item.php": "<?php\nnamespace Shop\\Store;\nclass Item {}\n",
+        "Bill.php": asked,
+        "Use.php": (
+            "<?php\nuse Shop\\Store;\nnew Store\\Item; new \\Shop\\Store\\Item;\n"
+            "\\Shop\\Clock\\time();\n"
+        ),
+        "Other/Item.php": "<?php\nnamespace Shop\\Other;\nclass Item {}\n",
+    }
+    write_tree(tmp_path, files)
+    ask = partial(told_in(tmp_path), "refs")
+    assert ask("Clock.php:3") == ["Use.php:4 exact"]
+    assert ask("Tax.php:2") == ["Bill.php:3 exact"]
+    assert ask("Store/Item.php:3") == ["Use.php:3 exact"]
+    assert ask("Other/Item.php:3") == []

@@ -115,3 +115,12 @@ def test_a_class_is_that_of_the_imported_namespace(tmp_path):
 def test_values_that_lead_to_one_another_have_no_class(tmp_path):
     line = "function a() { $this->b = $this->c; $this->c = $this->b; $this->c->add(); }"
     assert tell(tmp_path, "private $b; private $c;", line, CART_ADD) == ["6 by name"]
+
+
+@pytest.mark.parametrize(
+    "line", ["[$this, 'size']", "[\\Shop\\Cart::class, 'size']", "[self::class, 'size']"]
+)
+def test_a_pair_of_an_object_and_a_name_uses_its_method(tmp_path, line):
+    head = "function size() {}"
+    asked = "Cart.size" if "Cart" in line else "Page.size"
+    assert tell(tmp_path, head, f"function a() {{ array_map({line}, []); }}", asked) == ["6 exact"]

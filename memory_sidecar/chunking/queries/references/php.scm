@@ -46,3 +46,4 @@
 [(method_declaration) (function_definition) (anonymous_function) (arrow_function)] @scope
 [(class_declaration) (trait_declaration) (enum_declaration) (anonymous_class)] @scope
 (comment) @doc
+(array_creation_expression . (array_element_initializer) . (array_element_initializer [(string) (encapsed_string)]) .) @pair
