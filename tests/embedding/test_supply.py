@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -131,9 +132,10 @@ def test_complete_download_in_fastembeds_cache_is_used(model, no_cache):
         find_model(Settings(), environ=no_cache, package_path=NOWHERE)
     whole = repo / "whole"
     whole.mkdir()
-    (whole / "model_optimized.onnx").symlink_to(model.folder / "model.onnx")
+    # Copied: this environment may be another user's, whose files are not loaded.
+    shutil.copyfile(model.folder / "model.onnx", whole / "model_optimized.onnx")
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        (whole / name).symlink_to(model.folder / name)
+        shutil.copyfile(model.folder / name, whole / name)
     found = find_model(Settings(), environ=no_cache, package_path=NOWHERE)
     assert (found.origin, found.folder) == ("fastembed", whole)
     assert Embedder(found).embed_query("hello").shape == (384,)
@@ -148,7 +150,7 @@ def test_a_download_that_is_not_what_its_name_says_is_not_loaded(model, no_cache
     blob.write_bytes((model.folder / "model.onnx").read_bytes())
     (snapshot / "model_optimized.onnx").symlink_to(blob)
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        (snapshot / name).symlink_to(model.folder / name)
+        shutil.copyfile(model.folder / name, snapshot / name)
     assert find_model(Settings(), environ=no_cache, package_path=NOWHERE).sha256 == model.sha256
     with blob.open("ab") as file:
         file.write(b" ")
