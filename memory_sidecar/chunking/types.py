@@ -25,7 +25,8 @@ from memory_sidecar.chunking.syntax import text_of
 
 MAX_STEPS = 8  # of a path; what is behind a longer one has no known type
 _MAX_GAP = 200  # bytes between a comment and what it is about
-_MAX_FOLLOWED = 20  # values from which a variable has its own
+_MAX_FOLLOWED = 20  # values from which a variable has its own, or that a field is given
+_MAX_PATH = 500  # bytes; of a longer one, as of a union of 100 classes, nothing is told
 
 _TYPE_ARGUMENTS = re.compile(rb"(?:::)?<.*>\Z|(?<=\w)\[[^\[\]]*\]\Z", re.DOTALL)
 _MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
@@ -40,8 +41,9 @@ _ELEMENTS = re.compile(r"(?:[\w\\]+<(?:[^<>]*,)?\s*([\w\\?|&$]+)\s*>|([\w\\?|&$]
 _DECLARED = re.compile(
     rf"@(?:phpstan-|psalm-)?(var|param|return)\s+{_TYPE}(?![<\[\w])[ \t]*(?:\$(\w+))?"
 )
-_NEXT_MEMBER = re.compile(
-    rb"\s*(?:#\[[^\n]*\]\s*)*(?:(?:abstract|final|private|protected|public|readonly|static|var)\s+)*"
+_NEXT_MEMBER = re.compile(  # behind lines of attributes, and one before it in its own line
+    rb"\s*(?:#\[[^\n]*\][ \t\r]*\n\s*)*(?:#\[[^\n]*\]\s*)?"
+    rb"(?:(?:abstract|final|private|protected|public|readonly|static|var)\s+)*"
     rb"(?:(function\s+&?)|[\w\\?|&]+\s+)?(?:\$)?(\w+)"
 )
 _Key: TypeAlias = tuple[int, str]
@@ -117,7 +119,7 @@ def types_of_receivers(
         if receiver and name and receiver.type not in _CLASS_NAMES:
             is_this = receiver.type == "variable_name" and text_of(data, receiver) == "$this"
             path = "" if is_this else values.path_of(receiver)
-            if path and not path.endswith("[]"):
+            if path and len(path) <= _MAX_PATH and not path.endswith("[]"):
                 found[name.end_byte - len(text_of(data, name).lstrip("$").encode())] = path
     return found
 
@@ -168,10 +170,13 @@ class _Values:
     def read_comment(self, comment: tree_sitter.Node) -> None:
         """Take the types that a comment declares: of variables, or of what stands behind it."""
         text = text_of(self.data, comment)
-        for tag, type_, variable in _DECLARED.findall(text) if "@" in text else ():
+        declared = _DECLARED.findall(text) if "@" in text else ()
+        if not declared:
+            return
+        behind = _NEXT_MEMBER.match(self.data, comment.end_byte)
+        scope = self._scope_at(comment.start_byte)
+        for tag, type_, variable in declared:
             path = self._path_of_type(type_)
-            behind = _NEXT_MEMBER.match(self.data, comment.end_byte)
-            scope = self._scope_at(comment.start_byte)
             name = variable or (behind[2].decode() if behind else "")
             if tag == "param" and variable:
                 self._add(bisect_right(self._starts, comment.end_byte), variable, 0, path)
@@ -200,7 +205,9 @@ class _Values:
                 self._add(*key, known_from, value)
             if variable.startswith(_OWN):
                 member = self._class_of(key[0]), variable.removeprefix(_OWN)
-                self._assigned.setdefault(member, []).append(value)
+                values = self._assigned.setdefault(member, [])
+                if len(values) < _MAX_FOLLOWED:
+                    values.append(value)
         elif type_:
             self._add(*key, known_from, self._path_of_type(text_of(self.data, type_)))
         elif self._last(key, known_from)[1] is None:

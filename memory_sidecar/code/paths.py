@@ -63,12 +63,8 @@ class PathFollower:
             if not place.module and not any(isinstance(each, Defined) for each in classes):
                 classes = []  # no class, but a variable or a namespace
             for step in steps:
-                classes = [
-                    each
-                    for before in classes
-                    if isinstance(before, Defined)
-                    for each in self._behind(before, step)
-                ]
+                known = {each.key: each for each in classes if isinstance(each, Defined)}
+                classes = [each for before in known.values() for each in self._behind(before, step)]
             self._classes[key] = list(dict.fromkeys(classes))
         return self._classes[key]
 

@@ -42,6 +42,29 @@ def seconds(text: str, language: str) -> float:
         pytest.param("c", lambda n: "#define X " + '\\" ' * n + "\n", 800, id="quotes"),
         pytest.param("kotlin", lambda n: "fun f() {\n" + ("$" * n + "\n") * 4, 2_000, id="dollars"),
         pytest.param("sql", lambda n: ("a" + "\n@a" * n + ";\n") * 60, 80, id="parameters"),
+        pytest.param(
+            "php",
+            lambda n: "<?php class A {\n/** @var A */ " + "#[]" * n + "(\n$a->b();\n",
+            40,
+            id="attributes of PHP",
+        ),
+        pytest.param(
+            "php",
+            lambda n: "<?php class A {\n/**" + "@var A\n" * n + "*/" + "    \n" * n + "}\n$a->b();",
+            300,
+            id="types in a comment",
+        ),
+        pytest.param(
+            "php",
+            lambda n: (
+                "<?php class A { function f() {\n"
+                + f"$this->a = b(); // {'-' * 60}\n" * n
+                + f"$this->a->b(); // {'-' * 60}\n" * n
+                + "}}\n"
+            ),
+            500,
+            id="values of a field",
+        ),
     ],
 )
 def test_time_grows_as_a_file_does(language: str, make: Callable[[int], str], count: int):
@@ -60,6 +83,11 @@ def test_time_grows_as_a_file_does(language: str, make: Callable[[int], str], co
         ("javascript", f"import {{a as c}} from './{'m' * 15_000}'\n" + "c()\n" * 500),
         ("markdown", f"# {'t' * 15_000}\n\n" + f"## a\n\n{'word ' * 60}\n\n" * 100),
         ("toml", f"[{'t' * 15_000}]\n" + "number = 1\n" * 5_000),
+        (
+            "php",
+            f"<?php function f({'|'.join(f'A{n}' for n in range(2_000))} $a) {{\n"
+            + f"$a->b(); // {'-' * 60}\n" * 500,
+        ),
     ],
 )
 def test_a_long_name_is_not_told_with_all_that_it_holds(language, text):

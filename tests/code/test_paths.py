@@ -124,3 +124,11 @@ def test_a_pair_of_an_object_and_a_name_uses_its_method(tmp_path, line):
     head = "function size() {}"
     asked = "Cart.size" if "Cart" in line else "Page.size"
     assert tell(tmp_path, head, f"function a() {{ array_map({line}, []); }}", asked) == ["6 exact"]
+
+
+def test_methods_that_return_one_of_many_classes_lead_to_each_class_once(tmp_path):
+    types = "|".join(f"C{n}" for n in range(20))
+    classes = "".join(f"class C{n} {{\n  function on(): {types} {{}}\n}}\n" for n in range(20))
+    page = f"<?php\n{classes}function a(C0 $c) {{\n  $c{'->on()' * 8};\n}}\n"  # 20⁸ ways
+    write_tree(tmp_path, {"Page.php": page})
+    assert told_in(tmp_path)("refs", "C0.on")[0] == "Page.php:63 exact"
