@@ -21,9 +21,11 @@ from memory_sidecar.index.words import STOPWORDS, folded
 TAKEN = 0.3  # share of a question's part in the direction of its language that is taken away
 
 _ENGLISH_TOO = frozenset(
-    "alle als aux com come con dans das del den der des det die dos era est fur gli han har hat"
-    " hoe jest kan las les man mas men mer met mon nad nas non nos over pas per pod por pour"
-    " qual sans ser sin son sur tak ten til till toen under van war worden".split()
+    "ale alle als att aux bis che chi com come comment con dal dans dar das dat dei del den"
+    " der des det die dit door dos dove era est far fra fur gli han har hat hay hoe jest kan"
+    " las les los lui mag man mas med men mer mere mes met mit mon nad nas non nos over par"
+    " para pas per pero pod por pour qual sans sem ser ses sin son sur sus tak ten til till"
+    " toen una under uno vad van var vid von vor want war wat wer worden".split()
 )
 """Words below that English, code or names have as well: no sign of a language."""
 
