@@ -157,6 +157,7 @@ class _Values:
     _assigned: dict[_Key, list[tree_sitter.Node]] = field(default_factory=dict)  # to fields
 
     _paths: dict[tuple[int, int], str] = field(default_factory=dict)  # of values
+    _type_paths: dict[str, str] = field(default_factory=dict)  # a file names few types, often
 
     def __post_init__(self) -> None:
         self._starts = [node.start_byte for node in self.scopes]
@@ -299,6 +300,11 @@ class _Values:
 
     def _path_of_type(self, text: str) -> str:
         """Return the classes in a type: `Cart|Basket` of `null|Cart|\\Shop\\Basket`."""
+        if text not in self._type_paths:
+            self._type_paths[text] = self._read_type(text)
+        return self._type_paths[text]
+
+    def _read_type(self, text: str) -> str:
         if elements := _ELEMENTS.match(text):
             path = self._path_of_type(elements[1] or elements[2])
             return path and f"{path}[]"
