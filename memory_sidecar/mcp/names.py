@@ -79,7 +79,8 @@ class Definitions(Answer):
     more: More = 0
 
     def text(self) -> str:
-        return _list_hits(self.definitions, _definition_row, self.more)
+        left = _left_out(self.definitions, self.more)
+        return _list_hits(self.definitions, _definition_row, left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,8 @@ class References(Answer):
     def text(self) -> str:
         lasts = {run[0]: run[-1].start_line for run in _runs(self.references)}
         row_of = partial(_reference_row, lasts=lasts)
-        return _list_hits([*lasts], row_of, self.more, self.more_in)
+        left = _left_out(self.references, self.more, self.more_in)
+        return _list_hits([*lasts], row_of, left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,15 +287,17 @@ def file_label(hit: Hit, hits: Sequence[Hit]) -> str:
     return visible_line(f"[{hit.source}] {hit.filename}" if has_several else hit.filename)
 
 
-def _list_hits(
-    hits: Sequence[H], row_of: Callable[[H, str], PlaceLine], more: int, more_in: str = ""
-) -> str:
-    """List `hits` by the `row_of` each, and say how many `more` there are, and where."""
-    lines = list_rows(row_of(each, file_label(each, hits)) for each in hits)
-    way = "a larger top_k gives them" if len(hits) < MAX_PLACES else "paths leave some out"
+def _list_hits(hits: Sequence[H], row_of: Callable[[H, str], PlaceLine], left: str) -> str:
+    """List `hits` by the `row_of` each, above what is said of those that are `left` out."""
+    lines = [*list_rows(row_of(each, file_label(each, hits)) for each in hits), left]
+    return "\n".join(filter(None, lines)) or "nothing found"
+
+
+def _left_out(shown: Sequence[Hit], more: int, more_in: str = "") -> str:
+    """Say how many `more` there are than those `shown`, where, and what gives them."""
+    way = "a larger top_k gives them" if len(shown) < MAX_PLACES else "paths leave some out"
     count = ", in ".join(filter(None, (f"{more} more", more_in)))
-    lines += [visible_line(f"{count}: {way}")] if more else []
-    return "\n".join(lines) or "nothing found"
+    return visible_line(f"{count}: {way}") if more else ""
 
 
 def _definition_row(hit: DefinitionHit, file: str) -> PlaceLine:

@@ -273,6 +273,19 @@ def test_fields_that_are_set_line_by_line_are_one_line_of_an_impact(reader, proj
     assert len(given(reader, "impact", files=["till.go"])["references"]) > len(fields)
 
 
+def test_an_impact_with_most_places_in_few_lines_does_not_offer_more_of_them(reader, project):
+    fields = [f"Field{n}" for n in range(names.MAX_PLACES + 1)]
+    declared = "".join(f"\t{field} int\n" for field in fields)
+    filled = "".join(f"\t\t{field}: 1,\n" for field in fields)
+    (project / "till.go").write_text(f"package till\n\ntype Till struct {{\n{declared}}}\n")
+    (project / "use.go").write_text(
+        f"package till\n\nfunc open() Till {{\n\treturn Till{{\n{filled}\t}}\n}}\n"
+    )
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "impact", files=["till.go"], top_k=names.MAX_PLACES))
+    assert told.endswith("more, in use.go (3): paths leave some out")
+
+
 def test_a_map_is_drawn_of_a_folder(onlooker):
     for around in ("shop", "shop/"):
         shown = given(onlooker, "map", around=around)["definitions"]
