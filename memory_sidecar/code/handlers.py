@@ -235,7 +235,8 @@ class Codebase:
         try:
             return self.data.recovering(answer, reporter)
         except NotFound:
-            live = self.data.states().values()
+            states = self.data.states()
+            live = [states[name] for name in wanted.sources or states if name in states]
             if not reporter.waits or all(each.is_current or each.error for each in live):
                 raise
         self.wait_fresh(wanted.sources, SAVED_MS, reporter=reporter)
@@ -283,8 +284,7 @@ class Codebase:
     def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:
         """Barrier: wait until every save before this call is indexed; a notice says if it is not.
 
-        Waits for the sources `names`, all if empty. If no daemon watches them, scans them itself,
-        however long that takes.
+        Waits for the sources `names`, all if empty. If none is watched, scans them to the end.
         """
         if self.data.is_watching:
             is_fresh = self.data.wait_fresh(names, patience_s=timeout_ms / 1000)

@@ -421,6 +421,23 @@ def test_a_question_about_a_name_just_saved_waits_for_it(codebase, root):
         assert codebase.navigate(CodeFilter(), ask, reporter=Silent()) == [f"pkg/{name}.py"]
 
 
+def test_a_question_about_no_name_does_not_wait_for_a_source_that_is_not_asked_for(
+    codebase, live, root, tmp_path, monkeypatch, notices
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    codebase.index([other], reporter=Silent(), embed=False)
+    begun, goes_on, _ = held_builds(monkeypatch, lambda _, file: file.path == "slow.py")
+    (other / "slow.py").write_text("def slow(): pass\n")
+    assert begun.wait(DEADLINE_S)
+    with pytest.raises(NotFound):
+        codebase.navigate(
+            CodeFilter(sources=("project",)), partial(_definitions_of, "nowhere"), reporter=notices
+        )
+    goes_on.set()
+    assert notices.said == []
+
+
 def _is_saved_or_on_its_way(codebase: Codebase, name: str) -> bool:
     is_current = all(each.is_current for each in codebase.data.states().values())
     return not is_current or bool(files_with(codebase, name))
