@@ -106,9 +106,9 @@ class Scored:
     explanation: Explanation
 
     def with_score(self, score: float, reason: str) -> Self:
-        """Return a copy with another score, explained by a further step called `reason`."""
+        """Return a copy with another score, explained by what steps called `reason` add up to."""
         why = self.explanation
-        step = {reason: rounded(score - self.score)}
+        step = {reason: rounded(why.terms.get(reason, 0.0) + score - self.score)}
         why = replace(why, boosts=why.boosts | step, terms=why.terms | step)
         return replace(self, score=score, explanation=why)
 

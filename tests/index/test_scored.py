@@ -68,3 +68,5 @@ def test_a_new_order_leaves_the_scores_in_their_places():
     assert changes == pytest.approx([0.4, -0.4, 0.0])
     assert better[2] == third.with_score(0.4, "reranked")
     assert [first, second, third] == hits  # as they were
+    again = reorder(better, [1.0, 2.0, 1.0])
+    assert [each.explanation.boosts["reranked"] for each in again] == [0.0, 0.0, 0.0]

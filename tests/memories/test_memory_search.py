@@ -11,7 +11,15 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent, build_from
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.hit import MAX_CHARACTERS, MAX_JUDGED, RankedMemory, Shown, rerank
+from memory_sidecar.memories.hit import (
+    MAX_CHARACTERS,
+    MAX_JUDGED,
+    RankedMemory,
+    Searched,
+    Shown,
+    best_hits,
+    rerank,
+)
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.search import ASKED_LOSS
@@ -435,3 +443,17 @@ def test_what_is_superseded_comes_after_its_successors_where_both_are_asked_for(
     assert names(hits) == ["c", "b", "a"]
     assert [hit.relevance for hit in hits] == sorted((h.relevance for h in hits), reverse=True)
     assert names(search("a.md", with_superseded=True))[0] == "a"
+
+
+def test_a_successor_that_takes_a_first_place_is_as_weak_as_that_place(search, folder):
+    write_memory(folder, "old.md", "Data is deleted after 18 months", superseded_by="new.md")
+    write_memory(folder, "new.md", "Data goes after 12 months")
+    by_name = {hit.memory.path: hit for hit in ranked(search("data months", with_superseded=True))}
+    old = replace(by_name["old.md"], score=0.42, weak_below=0.41)  # it has faded
+    new = replace(by_name["new.md"], score=0.4, weak_below=0.45)
+    query = MemoryQuery(text="data months")
+
+    first, second = best_hits(query, [Searched([old, new])], None)
+
+    assert (first.memory.path, first.score, first.is_weak) == ("new.md", 0.42, False)
+    assert (second.memory.path, second.score) == ("old.md", 0.4)
