@@ -88,6 +88,8 @@ Your pager
 They get the usual
     core/test_children.py::test_a_program_gets_the_usual_variables_and_those_that_are_named
     e2e/test_children.py::test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon
+Only our own Python
+    code/test_commits.py::test_a_python_that_finds_its_library_by_a_variable_reads_them
 Of what an address
     code/test_clones.py::test_nothing_that_it_brings_is_run_or_followed
     code/test_clones.py::test_a_repository_that_is_too_large_is_not_kept
