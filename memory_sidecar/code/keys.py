@@ -21,7 +21,7 @@ MAX_PATHS = 4  # of keys in one question that are looked for
 MAX_CHUNKS = 100  # that are read for each: those that hold most of its words
 MIN_PARTS = 2  # of a path
 
-_DATA = NESTING | SECTIONED | {TEXT}  # text: properties of Java
+DATA = NESTING | SECTIONED | {TEXT}  # languages of data; text: properties of Java
 _PATH = re.compile(
     r"(?<![\w./\\@:$-])[$.]*([^\W\d][\w-]*(?:(?:\[\w*\])?\.\w[\w-]*)+)(?![\w/\\(-]|\.\w)"
 )
@@ -46,7 +46,7 @@ def _parts_held(parts: Sequence[str], stored: StoredChunk) -> int:
 
     0 unless those before them name the file and its folders.
     """
-    is_data = stored.language in _DATA and not PROSE.search(stored.filename)
+    is_data = stored.language in DATA and not PROSE.search(stored.filename)
     if not is_data or parts[-1] not in stored.chunk.code:
         return 0
     rows = stored.chunk.code.split("\n")

@@ -12,12 +12,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from memory_sidecar.chunking.keys import NESTING, SECTIONED
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.directory import Line
+from memory_sidecar.code.keys import DATA
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.core.language import TEXT
 
 MAX_PATHS = 2  # in one question that are looked for
 MAX_CHUNKS = 1000  # that are looked at for each: those that hold most of its words
@@ -35,7 +34,6 @@ PARAMETER, PARTLY, ABOVE, IN_PATH, METHOD = 0.1, 0.5, 0.5, 0.5, 0.05
 LEAST, LEAST_OF_PARAMETER = 1.0, PARAMETER + IN_PATH
 LEAST_OF_WORD = 2.0  # a string without a slash may be anything
 
-_DATA = NESTING | SECTIONED | {TEXT}
 _PATH = re.compile(
     r"(?:\b(GET|POST|PUT|PATCH|DELETE)\s+)?(?<![^\s\"'`(=,])(?:https?://[\w.:-]+)?"
     r"((?:/[\w.~@%:+-]+){2,12})/?(?![\w/*{<])"
@@ -93,7 +91,7 @@ def _likely_files(asked: Segments, rows: CodeRows) -> Iterator[tuple[StoredChunk
     most = sorted(filter(held.get, held), key=lambda chunk_id: -len(held[chunk_id]))
     files: dict[tuple[str, str], tuple[StoredChunk, set[str]]] = {}
     for each in rows.read(most[:MAX_CHUNKS_READ]):
-        if each.language not in _DATA:
+        if each.language not in DATA:
             file = files.setdefault((each.source, each.filename), (each, set()))
             file[1].update(held[each.chunk_id])
     for stored, _ in sorted(files.values(), key=lambda file: -len(file[1]))[:MAX_FILES]:
