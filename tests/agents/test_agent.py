@@ -216,13 +216,20 @@ def test_a_new_directory_is_waited_for_beside_memories_that_have_rows(
         scheduler.close(until_s=time.monotonic() + 20)
 
 
+def write_slices(folder, monkeypatch) -> list[str]:
+    """Write 20 memories, of which 8 are embedded at a time; return their files."""
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 8)
+    files = [f"{number:02}.md" for number in range(20)]
+    for number, file in enumerate(files):
+        write_memory(folder, file, f"Number {number}.")
+    return files
+
+
 def test_a_question_without_a_daemon_waits_for_many_vectors_only_a_while(
     make_agent, folder, notices, monkeypatch
 ):
     monkeypatch.setattr("memory_sidecar.agents.agent.EMBED_WITHIN_S", 0.0)
-    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 8)
-    for number in range(20):
-        write_memory(folder, f"{number:02}.md", f"Number {number}.")
+    write_slices(folder, monkeypatch)
     agent = make_agent()
     assert found(agent, "number", notices)
     assert notices.has("% done")
@@ -235,11 +242,9 @@ def test_a_caller_without_a_daemon_waits_for_vectors_of_what_it_wrote_only_a_whi
     make_agent, folder, notices, monkeypatch
 ):
     monkeypatch.setattr("memory_sidecar.agents.written.EMBED_WITHIN_S", 0.0)
-    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 8)
-    for number in range(20):
-        write_memory(folder, f"{number:02}.md", f"Number {number}.")
+    files = write_slices(folder, monkeypatch)
     agent = make_agent()
-    agent.index([f"{number:02}.md" for number in range(20)], reporter=notices, directory="memories")
+    agent.index(files, reporter=notices, directory="memories")
     assert vectors_pending(agent) == 12
     assert len(paths(agent)) == 20
 

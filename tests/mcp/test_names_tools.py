@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -257,30 +258,29 @@ def test_a_map_is_for_a_file_or_a_question(onlooker):
     assert "there is shop/till.py" in refused(onlooker, "map", around="desk/till.py")
 
 
-def test_fields_that_are_set_line_by_line_are_one_line_of_an_impact(reader, project):
-    fields = [f"Field{n}" for n in range(5)]
+def write_till(project: Path, count: int) -> None:
+    """Write a type of `count` fields, and a function that sets one in each line."""
+    fields = [f"Field{n}" for n in range(count)]
     declared = "".join(f"\t{field} int\n" for field in fields)
     filled = "".join(f"\t\t{field}: 1,\n" for field in fields)
     (project / "till.go").write_text(f"package till\n\ntype Till struct {{\n{declared}}}\n")
     (project / "use.go").write_text(
         f"package till\n\nfunc open() Till {{\n\treturn Till{{\n{filled}\t}}\n}}\n"
     )
+
+
+def test_fields_that_are_set_line_by_line_are_one_line_of_an_impact(reader, project):
+    write_till(project, 5)
     reader.codebase.index([project], reporter=Silent())
     told = text_of(call(reader, "impact", files=["till.go"]))
     assert "  4 in open  return Till{" in told
     assert "  5-9 in open  Field0: 1, …" in told
     assert "Field1" not in told
-    assert len(given(reader, "impact", files=["till.go"])["references"]) > len(fields)
+    assert len(given(reader, "impact", files=["till.go"])["references"]) > 5
 
 
 def test_an_impact_with_most_places_in_few_lines_does_not_offer_more_of_them(reader, project):
-    fields = [f"Field{n}" for n in range(names.MAX_PLACES + 1)]
-    declared = "".join(f"\t{field} int\n" for field in fields)
-    filled = "".join(f"\t\t{field}: 1,\n" for field in fields)
-    (project / "till.go").write_text(f"package till\n\ntype Till struct {{\n{declared}}}\n")
-    (project / "use.go").write_text(
-        f"package till\n\nfunc open() Till {{\n\treturn Till{{\n{filled}\t}}\n}}\n"
-    )
+    write_till(project, names.MAX_PLACES + 1)
     reader.codebase.index([project], reporter=Silent())
     told = text_of(call(reader, "impact", files=["till.go"], top_k=names.MAX_PLACES))
     assert told.endswith("more, in use.go (3): paths leave some out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -261,27 +262,32 @@ def test_what_makes_a_message_with_values_is_found_in_the_team_and_here(make_mem
         assert reader.find(message)[0].filename == f"shop/{file}.py"
 
 
-def test_the_route_of_a_path_is_found_in_the_team_and_here(make_member):
+def reader_of(make_member, shared: Mapping[str, str], own: Mapping[str, str]):
+    """Return a member who has the files `shared` from the team, and alone has the files `own`."""
     giver, reader = make_member("a"), make_member("b")
-    for each in (giver, reader):
-        each.write("shop/carts.py", '@app.get("/carts/{id}/total")\ndef total(id): ...\n')
+    for path, text in shared.items():
+        giver.write(path, text)
+        reader.write(path, text)
     giver.index()
-    reader.write("shop/parcels.py", '@app.get("/parcels/{id}/label")\ndef label(id): ...\n')
+    for path, text in own.items():
+        reader.write(path, text)
     reader.index()
-    assert reader.own() == {"shop/parcels.py"}
+    assert reader.own() == own.keys()
+    return reader
+
+
+def test_the_route_of_a_path_is_found_in_the_team_and_here(make_member):
+    carts = '@app.get("/carts/{id}/total")\ndef total(id): ...\n'
+    parcels = '@app.get("/parcels/{id}/label")\ndef label(id): ...\n'
+    reader = reader_of(make_member, {"shop/carts.py": carts}, {"shop/parcels.py": parcels})
     for path, file in (("/carts/42/total", "carts"), ("/parcels/42/label", "parcels")):
         assert reader.find(path)[0].filename == f"shop/{file}.py"
         assert reader.find(path)[0].score > NAMED_FROM
 
 
 def test_a_file_that_a_word_calls_is_found_in_the_team_and_here(make_member):
-    giver, reader = make_member("a"), make_member("b")
-    for each in (giver, reader):
-        each.write("shop/ledgers.py", "SUMS = {}\n")
-    giver.index()
-    reader.write("shop/tallies.py", "MORE = {}\n")
-    reader.index()
-    assert reader.own() == {"shop/tallies.py"}
+    ledgers, tallies = {"shop/ledgers.py": "SUMS = {}\n"}, {"shop/tallies.py": "MORE = {}\n"}
+    reader = reader_of(make_member, ledgers, tallies)
     for word in ("ledgers", "tallies"):
         assert reader.find(word)[0].filename == f"shop/{word}.py"
 
