@@ -83,6 +83,7 @@ class Applier:
         self._unwritten: dict[str, ManifestEntry] = {}  # built in this slice, but not written
         self._failures: list[tuple[SourceFile, str]] = []  # of this slice
         self._gone: list[str] = []  # files whose rows the next transaction deletes
+        self._built: list[Document] = []  # not written yet: they go in that transaction, too
         self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
         self._between = between
@@ -136,7 +137,7 @@ class Applier:
         """Finish what the engine does, and close CocoIndex's state."""
         engine, self._engine = self._engine, None
         crashes, self._crashes = self._crashes, None
-        self._gone = []  # what a failed pass left there is found again
+        self._gone, self._built = [], []  # what a failed pass left there is found again
         try:
             if engine is not None:
                 engine.close()
@@ -146,8 +147,7 @@ class Applier:
                 crashes.close()
 
     def _run(self, found: Differences) -> None:
-        # A skipped file is never built: its row in `files` has the reason, and CocoIndex, which
-        # takes most of a millisecond for a file, need not know it.
+        # CocoIndex, which takes most of a millisecond for a file, need not know of skipped ones.
         left_out = [file for file in found.changed if file.skip_reason]
         wanted = [file for file in found.changed if not file.skip_reason]
         slices = in_slices(wanted, most=SLICE_FILES)
@@ -169,8 +169,7 @@ class Applier:
                     if files := self._todo.take(each):
                         self._write_slice(files)
                         self._pause(left)
-                if self._gone:
-                    self._write([])
+                self._write()
             except BaseException:
                 self._is_ending.set()  # before `preparing_to_build` closes the build processes
                 raise
@@ -180,6 +179,7 @@ class Applier:
         """Build `files` and write their rows."""
         self._unwritten, self._failures = {}, []
         self._opened_engine().apply(Differences(files, gone=()), beat=self._beat)
+        self._write()
         if lost := self._lost(self._unwritten):
             # CocoIndex counts these files as written, and syncs its state. So a power cut lost the
             # last commits of the database alone, or a person has restored an older copy of that.
@@ -211,7 +211,7 @@ class Applier:
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
         """Delete the rows of files that are gone or left out; note the reason for the latter.
 
-        In a small pass the former go with the next documents: a renamed file is always found.
+        In a small pass the former go with its documents: renamed files are always found.
         """
         if not (gone or left_out):
             return
@@ -221,7 +221,8 @@ class Applier:
         self.failed.difference_update(no_target)
         unread = [self._skipped(file, file.skip_reason) for file in left_out]
         if unread or not self._is_small:
-            self._write([replace(each, fingerprint="") for each in unread])
+            self._built += [replace(each, fingerprint="") for each in unread]
+            self._write()
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:
@@ -314,13 +315,16 @@ class Applier:
 
     def _write_built(self, changes: Sequence[DocumentChange]) -> None:
         """Write the documents that CocoIndex sends; `_forget` sees to what it has deleted."""
-        if documents := [document for _, document in changes if document is not None]:
-            self._write(documents)
+        self._built += [document for _, document in changes if document is not None]
+        if not self._gone:  # of a renamed folder, perhaps, whose files come here one by one
+            self._write()
 
-    def _write(self, documents: Sequence[Document]) -> None:
-        """Write `documents`, and delete the rows of `_gone`, in one transaction."""
+    def _write(self) -> None:
+        """Write the documents of `_built`, and delete the rows of `_gone`, in one transaction."""
+        if not (self._built or self._gone):
+            return
         self._make_way()
-        gone, self._gone = self._gone, []
+        (gone, self._gone), (documents, self._built) = (self._gone, []), (self._built, [])
         # Looks up all texts of the transaction at once, in the cache and the static table.
         at_hand = self._at_hand([text for d in documents for text in d.embedded_texts])
         elsewhere = sum(len(each.embedded_texts) for each in documents)
