@@ -25,7 +25,7 @@ from memory_sidecar.code.meant import (
 from memory_sidecar.code.modules import ModuleFinder
 from memory_sidecar.code.packages import PackageFinder
 from memory_sidecar.code.results import Confidence
-from memory_sidecar.code.units import are_one, is_hidden, without_stubs
+from memory_sidecar.code.units import are_one, identity_of, is_hidden, without_stubs
 from memory_sidecar.core.groups import by_key
 
 MAX_CANDIDATES = 300  # among more, only those of the class before the dot are preferred
@@ -53,7 +53,7 @@ class Meaning:
 def sole(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
     """Return the only candidate; `None` if there are others. Overloads and prototypes are one."""
     found = tuple(candidates)
-    return Meaning(found, confidence) if are_one({d.identity for d in found}) else None
+    return Meaning(found, confidence) if are_one({identity_of(d) for d in found}) else None
 
 
 def one_or_all(candidates: Sequence[Defined], confidence: Confidence) -> Meaning:

@@ -9,6 +9,7 @@ from typing import Any
 from memory_sidecar.chunking.references import MIXED_IN
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
+from memory_sidecar.code.units import identity_of
 from memory_sidecar.core.groups import by_key
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
@@ -188,9 +189,9 @@ class Lineages:
         for name in line:  # grows while it is iterated
             classes = [d for d in self.graph.defined_for(at, name) if d.is_type]
             here = [d for d in classes if d.at.id == at.id]
-            parts = {d.identity for d in here or classes[:1]}
+            parts = {identity_of(d) for d in here or classes[:1]}
             for each in classes:
-                if each.identity in parts:
+                if identity_of(each) in parts:
                     line += [base for base in self.bases_of(each) if base not in line]
             if len(line) > MAX_LINEAGE:
                 break

@@ -7,15 +7,14 @@ more through this than through a search.
 from __future__ import annotations
 
 import os
-import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.code.absent import normalized, reason_in, suggest_alike
 from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.code.query_names import is_one_typo_apart
 from memory_sidecar.code.why import how_to_include
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
@@ -28,8 +27,7 @@ from memory_sidecar.disk.read import read_text
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.ruling import BUILT_IN, Rule
 
-MAX_ALIKE = 3
-MIN_MISTYPED = 3  # letters of a name, without its suffix, that may be mistyped
+_OPEN_IT = "open it with your own tools"
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
 
@@ -116,16 +114,30 @@ def read_file(
         text = _read(codebase, only.source, only.path, is_indexed=True)
         if text is not None:
             return only, text
-    raise NotFound(
-        f"no source has a file {path!r} that is not ignored",
-        hint=_left_out(meant)
-        or suggest_files(codebase, sources, path)
-        or "pass a path as search_code prints it",
+    raise _unread_error(codebase, meant, path)
+
+
+def _unread_error(codebase: Codebase, meant: Sequence[NamedPath], path: str) -> NotFound:
+    """Return the error for a `path` of which none of `meant` is to be read: it says why."""
+    for each in meant:
+        at = codebase.why(each.source.root / each.path)
+        if at.fate == "folder":
+            inside = f"name a file in it, or search with paths {each.path}/**"
+            return NotFound(f"{each.path} is a folder", hint=inside)
+        if reason := reason_in(at, each.source.root):
+            hint = at.hint if at.rule and at.rule.file == BUILT_IN else _OPEN_IT
+            return NotFound(f"{each.path} is not indexed: {reason}", hint=hint)
+    files = codebase.files(FileStatus.INDEXED)
+    hint = (
+        _left_out(meant)
+        or suggest_alike(files, {(each.source.name, each.path) for each in meant})
+        or "pass a path as search_code prints it"
     )
+    return NotFound(f"there is no file {path!r}", hint=hint)
 
 
 def _left_out(meant: Iterable[NamedPath]) -> str:
-    """Return a hint about a built-in rule that ignores one of `meant`, whether it exists or not."""
+    """Return a hint about a built-in rule that would ignore one of `meant`; else ""."""
     for each in meant:
         rules = IgnoreRules(os.fspath(each.source.root), ())
         for name in each.path.split("/")[:-1]:
@@ -141,10 +153,10 @@ def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> Name
     If the likeliest source, that of `meant[0]`, has any such file, only that source counts. `None`
     if there are none or several.
     """
-    by_ending = {(each.source.name, f"/{_normalized(each.path)}"): each for each in meant}
+    by_ending = {(each.source.name, f"/{normalized(each.path)}"): each for each in meant}
     found: list[NamedPath] = []
     for file in files:
-        path = f"/{_normalized(file.path)}"
+        path = f"/{normalized(file.path)}"
         for (source, ending), each in by_ending.items():
             if file.source == source and path.endswith(ending):
                 found.append(replace(each, path=file.path))
@@ -152,51 +164,6 @@ def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> Name
     likeliest = [each for each in found if each.source == meant[0].source]
     best = likeliest or found
     return best[0] if len(best) == 1 else None
-
-
-def suggest_files(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
-    """Return a hint: that `path` is a folder, or indexed files that are called alike; else ""."""
-    meant = resolve_paths(sources, path)
-    for each in meant:
-        if os.path.isdir(each.source.root / each.path):  # noqa: PTH112  it never raises
-            inside = f"name a file in it, or search with paths {each.path}/**"
-            return f"{each.path} is a folder: {inside}"
-    files = codebase.files(FileStatus.INDEXED)
-    return suggest_same_name(files, {(each.source.name, each.path) for each in meant})
-
-
-def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, str]]) -> str:
-    """Return a hint naming those of `files` that are called like one of `meant`, or one typo apart.
-
-    `meant`: pairs of a source and a path in it. "" if there are none.
-    """
-    names = {(source, _normalized_name(path)) for source, path in meant}
-    found = {  # two worktrees of a repository have the same paths
-        (is_mistyped, each.path)
-        for each in files
-        for called in [_normalized_name(each.path)]
-        for is_mistyped in [(each.source, called) not in names]
-        if (each.source, each.path) not in meant
-        and any(each.source == at and _is_alike(called, name) for at, name in names)
-    }
-    shown = ", ".join(path for _, path in sorted(found)[:MAX_ALIKE])
-    return f"there is {shown}" if shown else ""
-
-
-def _is_alike(called: str, name: str) -> bool:
-    """Whether two names are equal or a typo apart; short names must be equal."""
-    is_short = len(name.partition(".")[0]) < MIN_MISTYPED
-    return called == name or (not is_short and is_one_typo_apart(called, name))
-
-
-def _normalized_name(path: str) -> str:
-    """Return the last part of `path`, normalized."""
-    return _normalized(path.rpartition("/")[2])
-
-
-def _normalized(path: str) -> str:
-    """Return `path` case-folded, in the same Unicode form on every system."""
-    return unicodedata.normalize("NFC", path).casefold()
 
 
 def _relative_to(root: Path, path: str) -> str:
@@ -238,5 +205,5 @@ def _read(codebase: Codebase, source: Source, relative: str, *, is_indexed: bool
 
 
 def _skipped(relative: str, reason: str) -> PathRefused:
-    hint = "leave it to the user" if reason == SECRETS else "open it with your own tools"
+    hint = "leave it to the user" if reason == SECRETS else _OPEN_IT
     return PathRefused(f"{relative} is not indexed: {reason}", hint=hint)

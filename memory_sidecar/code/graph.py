@@ -6,7 +6,7 @@ for the same again and again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -99,20 +99,6 @@ class Defined(DefinitionRow):
     def is_type(self) -> bool:
         return self.kind in TYPES
 
-    @property
-    def identity(self) -> tuple[object, str]:
-        """Where it is, `None` for anywhere, and its path: `units.are_one` compares these.
-
-        In C, only fields and methods in class bodies are of their file; in C#, types of a folder.
-        """
-        at: object = self.at.id
-        if self.at.family == "c":
-            is_inside = self.kind in ("field", "method") and f"::{self.name}" not in self.signature
-            at = at if is_inside else None
-        elif self.at.family == "csharp":
-            at = not self.is_type or "partial " in self.signature or self.at.folder
-        return at, self.path
-
     def as_place(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
         """Convert to `shape`, a kind of `DefinitionPlace`, with `more` for its other fields."""
         file = self.at.file
@@ -139,9 +125,16 @@ class Used:
 class Graph:
     """The names in a snapshot, and definitions that a diff removed."""
 
-    def __init__(self, connection: Connection, is_deleted: IsDeleted = NONE_DELETED) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        is_deleted: IsDeleted = NONE_DELETED,
+        why_unread: Callable[[str, str], str] = lambda *_: "",
+    ) -> None:
+        """`why_unread` tells of a source and a path why that file is not indexed, if so."""
         self.connection = connection
         self.is_deleted = cache(is_deleted)
+        self.why_unread = why_unread
         self._named_file = cache(NamedFile)  # whose properties are cached, too
         self._defined: dict[str, list[Defined]] = {}
         self._users: dict[tuple[str, ...], frozenset[int]] = {}  # by name and condition

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
-from memory_sidecar.code.directory import Line, typed_path
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
@@ -249,9 +249,9 @@ class Codebase:
 
         def ask(here: Snapshot) -> list[CodeHit]:
             local = LocalRows(here.connection, here.store, wanted, here.is_deleted)
-            typed = typed_path(here.connection, at.source, at.path)
             own = here.function_lines(at)
-            like = partial(related_chunks, at=at, own=own, typed=typed, top_k=top_k)
+            why = partial(here.why_unread, at.source, at.path)
+            like = partial(related_chunks, at=at, own=own, why=why, top_k=top_k)
             return self.sharing.ask(partial(like, reporter=reporter), local, reporter)
 
         return self.navigate(wanted, ask, reporter=reporter)

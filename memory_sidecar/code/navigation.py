@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import UNSET
 
+from memory_sidecar.code.absent import NO_SUCH_FILE, suggest_alike
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
 from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.document import Place
-from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.mentions import notice_mentions
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
@@ -137,8 +137,6 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     """Return the file at `path`. Raises NotFound if it has no names, with a hint what to ask."""
     if at := graph.file(source, path):
         return at
-    typed = typed_path(graph.connection, source, path)
-    hint = f"it is not indexed: `memory-sidecar why {typed}` says why"
     if inside := graph.files_below(source, path):
         hint = (
             f"it is a folder: name a file such as {min(inside, key=is_aside)};"
@@ -149,8 +147,8 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
         if any((each.source, each.path) == (source, path) for each in files):
             shown = "it is indexed: `memory-sidecar search` shows what it says"
             hint = "it is gone since" if graph.is_deleted(source, path) else shown
-        elif same_name := suggest_same_name(files, {(source, path)}):
-            hint = same_name
+        elif (hint := graph.why_unread(source, path)) == NO_SUCH_FILE:
+            hint = "; ".join(filter(None, (hint, suggest_alike(files, {(source, path)}))))
     raise NotFound(f"no definition is known in {path or '.'}", hint=hint)
 
 

@@ -201,18 +201,24 @@ def _candidates(
 
 
 def related_chunks(
-    rows: CodeRows, at: Line, *, own: range, typed: str, top_k: int, reporter: Reporter
+    rows: CodeRows,
+    at: Line,
+    *,
+    own: range,
+    why: Callable[[], str],
+    top_k: int,
+    reporter: Reporter,
 ) -> list[CodeHit]:
     """Return the chunks of `rows` most similar to the one at a line; `score` is the cosine.
 
     Chunks that hold any of the lines `own` of its file are left out. Compares the model's
     vectors if the chunk has one, else static vectors; while vectors of the model are missing, a
     notice says which. Raises NotFound if no chunk holds the line, or the chunk has no vector.
-    `typed`: the path of its file, for a hint.
+    `why` tells why its file is not indexed, if so.
     """
     chunk = rows.chunk_at(at)
     if chunk is None:
-        hint = f"name a line with code; `memory-sidecar why {typed}` tells whether it is indexed"
+        hint = why() or "name a line with code"
         raise NotFound(f"nothing is indexed at {at.path}:{at.line}", hint=hint)
     for static in (False, True):
         vector = rows.vector_of(chunk, static=static)

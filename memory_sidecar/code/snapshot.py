@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from memory_sidecar.code.absent import NO_SUCH_FILE, nearest_path, reason_in
 from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.graph import FUNCTIONS, Graph
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
-from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness, Why
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core import reasons
@@ -49,7 +48,14 @@ class Snapshot:
     @property
     def graph(self) -> Graph:
         """A new graph of the names in this snapshot, to be used for one answer."""
-        return Graph(self.connection, self.is_deleted)
+        return Graph(self.connection, self.is_deleted, self.why_unread)
+
+    def why_unread(self, source: str, path: str) -> str:
+        """Return why the file at `path` is not indexed, as of now; "" if it is."""
+        root = self.roots[source]
+        why = self.why(root / path)
+        reason = reason_in(why, root) and f"it is not indexed: {reason_in(why, root)}"
+        return NO_SUCH_FILE if why.fate == "absent" else reason
 
     def function_lines(self, line: Line) -> range:
         """Return the lines of the innermost function around a line, or that line alone."""
@@ -106,7 +112,9 @@ class Snapshot:
         if any(map(file_filter(wanted), files)):
             return
         globs = wanted.path_globs[:MAX_EXPLAINED]
-        like = self._inside(globs, files) or _nearest_path(globs, [file.path for file in files])
+        like = self._inside(globs, files) or nearest_path(
+            map(_fixed_start, globs), [file.path for file in files]
+        )
         near = f": the nearest is {like}" if like else ""
         reporter.notice(f"no indexed file is {wanted.in_words}{self._left_out(globs) or near}")
 
@@ -150,16 +158,6 @@ class Snapshot:
             and is_wanted(each)
         ]
         notice_too_large(too_large, "indexed", reporter)
-
-
-def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
-    """Return the path, or folder of one, most like the fixed beginning of a glob; "" for none."""
-    folders = {path[: at + 1] for path in paths for at, letter in enumerate(path) if letter == "/"}
-    known = [*sorted(folders), *paths][:MAX_COMPARED]
-    for start in map(_fixed_start, globs):
-        if start and (like := get_close_matches(start, known, n=1)):
-            return like[0]
-    return ""
 
 
 def _fixed_start(glob: str) -> str:

@@ -14,6 +14,21 @@ from memory_sidecar.code.graph import Defined, Graph
 _PRIVATE = re.compile(r"(?:(?!protected |class )\w+ )*?private (?!protected )")
 
 
+def identity_of(defined: Defined) -> tuple[object, str]:
+    """Return where `defined` is, `None` for anywhere, and its path: `are_one` compares these.
+
+    In C, only fields and methods in class bodies are of their file; in C#, types of a folder.
+    """
+    file: object = defined.at.id
+    if defined.at.family == "c":
+        is_field_or_method = defined.kind in ("field", "method")
+        is_inside = is_field_or_method and f"::{defined.name}" not in defined.signature
+        file = file if is_inside else None
+    elif defined.at.family == "csharp":
+        file = not defined.is_type or "partial " in defined.signature or defined.at.folder
+    return file, defined.path
+
+
 def are_one(identities: Set[tuple[object, str]]) -> bool:
     """Whether definitions with these identities are one to their language, be it in several files.
 
@@ -55,7 +70,7 @@ def with_declarations(graph: Graph, targets: Iterable[Defined]) -> Iterator[Defi
             continue
         for other in graph.defined(each.name):
             is_same = other.at.file.source == each.at.file.source and are_one(
-                {each.identity, other.identity}
+                {identity_of(each), identity_of(other)}
             )
             if is_same and other.kind != "macro" and _is_shared(each, other):
                 yield other

@@ -390,10 +390,13 @@ def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller, proj
     shutil.copytree(project, tmp_path / "worktree")
     caller.codebase.index([tmp_path / "worktree"], reporter=Silent())
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
-    assert "search_code prints" in refused(caller, "read_file", path="nothing.py")
+    told = refused(caller, "read_file", path="nothing.py")
+    assert told == "not_found: there is no file 'nothing.py' — pass a path as search_code prints it"
+    assert refused(caller, "read_file", path="shop/cart.rb").endswith("there is shop/cart.py")
     assert refused(caller, "read_file", path="SRC/Cart.PY").endswith("there is shop/cart.py")
     assert refused(caller, "read_file", path="shop/crat.py").endswith("there is shop/cart.py")
-    assert refused(caller, "read_file", path="shop/").endswith("with paths shop/**")
+    told = refused(caller, "read_file", path="shop/")
+    assert told.startswith("not_found: shop is a folder — name a file in it")
     assert refused(caller, "read_file", path=".").startswith("path_refused: '.' is a folder")
 
 
@@ -501,7 +504,10 @@ def test_what_is_ignored_binary_or_no_file_is_not_read(caller, project):
     (project / "private").mkdir()
     (project / "private" / "notes.md").write_text("hidden\n")
     os.mkfifo(project / "pipe.py")
-    assert refused(caller, "read_file", path="private/notes.md").startswith("not_found: ")
+    told = refused(caller, "read_file", path="private/notes.md")
+    reason = "ignored by private/ (.sidecarignore:1)"
+    own = "open it with your own tools"
+    assert told == f"not_found: private/notes.md is not indexed: {reason} — {own}"
     for path in ("logo.png", "pipe.py"):
         assert refused(caller, "read_file", path=path).startswith("path_refused: ")
 

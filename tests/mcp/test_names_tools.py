@@ -13,6 +13,7 @@ from memory_sidecar.code.results import Cut
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp import names
 from memory_sidecar.mcp.caller import Caller, Toolset
+from tests.code.trees import write_tree
 from tests.mcp.talk import call, given, refused, text_of
 from tests.mcp.test_server import NAMES, asked, listed
 
@@ -236,13 +237,28 @@ def test_what_is_not_there_is_told(onlooker):
 
 def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, project):
     everything = replace(reader, toolsets=frozenset(Toolset))
-    (project / "notes.txt").write_text("Tills: one for each desk.\n")
+    write_tree(
+        project,
+        {
+            "notes.txt": "Tills: one for each desk.\n",
+            "build/out.py": "",
+            "huge.json": "x = 1\n" * 200_000,
+            "logs/today.log": "",
+            ".gitignore": "# logs\n*.log\n",
+        },
+    )
     everything.codebase.index([project], reporter=Silent())
     for path, told in {
         "shop": "such as shop/cart.py; map shows what is central in it",
         "notes.txt": "it is indexed: search_code shows what it says",
         "desk/till.py": "there is shop/till.py",
-        "desk/nothing.py": "it is not indexed: read_file says why",
+        "desk/nothing.py": "there is no such file",
+        "shop/cart.go": "there is no such file; there is shop/cart.py",
+        "shpo": "there is no such file; there is shop",
+        "build/out.py": "it is not indexed: ignored by build/ (built in)",
+        "huge.json": "it is not indexed: larger than 1 MiB",
+        "logo.png": "it is not indexed: binary",
+        "logs/today.log": "it is not indexed: ignored by *.log (.gitignore:2)",
     }.items():
         message = f"not_found: no definition is known in {path} — "
         for tool, arguments in (("outline", {"path": path}), ("refs", {"name": f"{path}:1"})):
