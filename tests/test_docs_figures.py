@@ -17,8 +17,8 @@ from memory_sidecar.daemon import start
 from memory_sidecar.disk import atoms, frontmatter, read, usage
 from memory_sidecar.embedding import embedder
 from memory_sidecar.grep.dialects import DIALECTS
-from memory_sidecar.index import database, watched
-from memory_sidecar.memories import draft, hit, recall
+from memory_sidecar.index import asking, database, watched
+from memory_sidecar.memories import draft, hit
 from memory_sidecar.sessions import parts
 from memory_sidecar.sessions import ranking as of_sessions
 from memory_sidecar.team import code_read, connection, lease, link
@@ -45,7 +45,7 @@ FIGURES = [  # a page, its words with the number, and that of the code
     ("ranking.md", "A hit below .58", of_code.WEAK_BELOW),
     ("ranking.md", ".53 or", of_sessions.WEAK_BELOW),
     ("ranking.md", "or .45 (code, messages, memories)", hit.WEAK_BELOW),
-    ("memories.md", "waits up to half a second", recall.RENAMED_PATIENCE_S),
+    ("memories.md", "waits up to half a second", asking.RENAMED_PATIENCE_S),
     ("security.md", "that has ended three processes", crash_log.MAX_CRASHES),
     ("security.md", "(4 GiB, on Linux), is left out", process.MAX_DATA_BYTES >> 30),
     ("security.md", "a clone of more than 2 GiB", clones.MAX_BYTES >> 30),

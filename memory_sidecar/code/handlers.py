@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -33,6 +32,7 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import deletions, readable_folder
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import upkeep
+from memory_sidecar.index.asking import Attempt, ask_past_renames
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.report import (
@@ -189,9 +189,9 @@ class Codebase:
         in vector mode without a model.
         """
         query.require_text()
-        return self.data.recovering(lambda: self._search(query, reporter), reporter)
+        return self._ask(partial(self._search, query), reporter)
 
-    def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
+    def _search(self, query: CodeQuery, reporter: Attempt) -> list[CodeHit]:
         embeds = query.uses_vectors
         with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
             question, wordings = take_apart(query, here.asked)
@@ -214,10 +214,7 @@ class Codebase:
             hits = self.sharing.ask(ask, local, reporter)
             if not hits:
                 here.explain_nothing(query.filter, reporter)
-            if not query.explain:
-                return hits
-            fresh = {name: here.freshness(name) for name in {hit.source for hit in hits}}
-            return [replace(hit, freshness=fresh[hit.source]) for hit in hits]
+            return here.with_freshness(hits) if query.explain else hits
 
     def navigate(
         self, wanted: CodeFilter, ask: Callable[[Snapshot], T], *, reporter: Reporter
@@ -228,19 +225,22 @@ class Codebase:
         NoIndex if nothing was indexed, NotFound for an unknown source.
         """
 
-        def answer() -> T:
-            with self._open_snapshot(wanted.sources, reporter) as here:
-                return here.answer(ask, wanted, reporter)
+        def answer(attempt: Attempt) -> T:
+            with self._open_snapshot(wanted.sources, attempt) as here:
+                return here.answer(ask, wanted, attempt)
 
         try:
-            return self.data.recovering(answer, reporter)
+            return self._ask(answer, reporter)
         except NotFound:
             states = self.data.states()
             live = [states[name] for name in wanted.sources or states if name in states]
             if not reporter.waits or all(each.is_current or each.error for each in live):
                 raise
         self.wait_fresh(wanted.sources, SAVED_MS, reporter=reporter)
-        return self.data.recovering(answer, reporter)
+        return self._ask(answer, reporter)
+
+    def _ask(self, ask: Callable[[Attempt], T], reporter: Reporter) -> T:
+        return self.data.recovering(lambda: ask_past_renames(ask, reporter), reporter)
 
     def related(
         self, at: Line, wanted: CodeFilter, *, top_k: int, reporter: Reporter
@@ -258,7 +258,7 @@ class Codebase:
 
     @contextmanager
     def _open_snapshot(
-        self, wanted: Sequence[str], reporter: Reporter, *, embeds: bool = False
+        self, wanted: Sequence[str], reporter: Attempt, *, embeds: bool = False
     ) -> Iterator[Snapshot]:
         """Open a snapshot for the sources `wanted` (all if empty), with notices of what it lacks.
 
@@ -278,7 +278,7 @@ class Codebase:
             live = self.data.states()
             with self.data.models.gate.query():
                 roots = {source.name: source.root for source in sources}
-                gone = deletions(roots)
+                gone = reporter.noting(self.data, deletions(roots))
                 yield Snapshot(store, connection, asked, scanned, live, gone, roots, self.why)
 
     def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:

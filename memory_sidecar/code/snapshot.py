@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.graph import FUNCTIONS, Graph
 from memory_sidecar.code.model import ChunkFile, CodeFilter, file_filter
-from memory_sidecar.code.results import Freshness, Why
+from memory_sidecar.code.results import CodeHit, Freshness, Why
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
@@ -67,8 +67,12 @@ class Snapshot:
         )
         return min(around, key=len, default=range(line.line, line.line + 1))
 
-    def freshness(self, source: str) -> Freshness:
-        """Return how fresh hits in `source` are."""
+    def with_freshness(self, hits: Sequence[CodeHit]) -> list[CodeHit]:
+        """Return `hits` with how fresh those of each source are."""
+        fresh = {name: self._freshness(name) for name in {hit.source for hit in hits}}
+        return [replace(hit, freshness=fresh[hit.source]) for hit in hits]
+
+    def _freshness(self, source: str) -> Freshness:
         live, scanned_at = self.live.get(source), self.scanned[source]
         return Freshness(
             is_current=live.is_current if live else None,

@@ -180,7 +180,7 @@ class Memories(Recall):
     def archive(self, seen: Mapping[str, str]) -> list[Archived]:
         """Archive, as one batch, the memories that still have the hash in `seen`, by path."""
         found = self._ask(
-            lambda readable: [each.rows.find(path) for each in readable for path in seen],
+            lambda readable, _: [each.rows.find(path) for each in readable for path in seen],
             with_shared=False,
         )
         same = [each for each in found if each and seen.get(each.memory.path) == each.memory.hash]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -21,6 +21,7 @@ from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted, first_present
 from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.asking import Attempt
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key, title_of
 from memory_sidecar.memories.model import (
@@ -52,12 +53,16 @@ class MemoryRows:
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
     is_deleted: IsDeleted
-    gone_from: set[str] = field(default_factory=set)  # sources of rows whose files are gone
 
     @classmethod
-    def of(cls, agent: AgentDatabase, connection: Connection) -> MemoryRows:
+    def of(
+        cls, agent: AgentDatabase, connection: Connection, attempt: Attempt | None = None
+    ) -> MemoryRows:
         """Return the memories of `agent` that `connection` reads, as they are now."""
-        return cls(agent.name, connection, agent.clock(), agent.deletions())
+        gone = agent.deletions()
+        if attempt is not None:
+            gone = attempt.noting(agent.data, gone)
+        return cls(agent.name, connection, agent.clock(), gone)
 
     def places(self, wanted: MemoryList) -> list[Place]:
         """Select the memories that `wanted` describes up to the end of its page: their places only.
@@ -84,14 +89,10 @@ class MemoryRows:
 
         if not wanted.offset:
             return fetch(-1 if wanted.limit is None else wanted.limit)
-        return first_present(
-            fetch, lambda place: not self._is_gone(*parse_address(place[2])), wanted.stop
-        )
+        return first_present(fetch, self._is_present, wanted.stop)
 
-    def _is_gone(self, directory: str, file: str) -> bool:
-        if is_gone := self.is_deleted(directory, file):
-            self.gone_from.add(directory)
-        return is_gone
+    def _is_present(self, place: Place) -> bool:
+        return not self.is_deleted(*parse_address(place[2]))
 
     def read(self, keys: Sequence[int]) -> dict[int, StoredMemory]:
         """Read the memories with these keys, by key, without those whose files are gone."""
@@ -116,7 +117,7 @@ class MemoryRows:
             values | {"now": self.now, "today": today(self.now)},
         )
         known = (dict(zip(_READ, row, strict=True)) for row in rows)
-        found = [each for each in known if not self._is_gone(each["directory"], each["file"])]
+        found = [each for each in known if not self.is_deleted(each["directory"], each["file"])]
         relations = _relations(self.connection, [each["key"] for each in found])
         return [_make_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
 

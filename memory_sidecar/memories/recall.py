@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -11,27 +10,40 @@ from functools import partial
 from itertools import product
 from typing import TypeVar
 
-from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, StoreCorrupt, UsageError
-from memory_sidecar.core.model import SearchMode, SourceFile
-from memory_sidecar.core.opening import Tree, escape_bytes
+from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.opening import escape_bytes
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import is_another_whole_name, sole_match
+from memory_sidecar.core.short_names import is_another_whole_name
 from memory_sidecar.embedding.models import Judge, make_judge
 from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.asking import Attempt, ask_past_renames
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, around, near_pairs
+from memory_sidecar.memories.by_path import (
+    NOT_YET,
+    find_by_beginning,
+    find_exact,
+    is_current,
+    open_directory,
+    why_not_indexed,
+)
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory, Searched, best_hits
 from memory_sidecar.memories.lists import MemoryRows, asking, list_memories
 from memory_sidecar.memories.lookup import (
     list_categories,
     note_unknown_values,
-    paths_beginning,
     paths_like,
     skip_reason,
 )
-from memory_sidecar.memories.model import OWN_DIRECTORY, MemoryList, MemoryQuery, StoredMemory
+from memory_sidecar.memories.model import (
+    MemoryList,
+    MemoryQuery,
+    StoredMemory,
+    parse_address,
+)
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
@@ -40,7 +52,8 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")
 
-RENAMED_PATIENCE_S = 0.5  # a question waits so long for the new names of files that are gone
+Question = Callable[[Sequence[Readable], Reporter], T]
+"""What is asked of all that may be read; notices of what it lacks go to the reporter."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,11 +75,11 @@ class Recall:
         judge = self.judge_of(query)
         query = replace(query, rerank=judge is not None)
 
-        def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
-            found = best_hits(query, [self._search(query, readable)], judge)
+        def ask(readable: Sequence[Readable], reporter: Reporter) -> list[RankedMemory]:
+            found = best_hits(query, [self._search(query, readable, reporter)], judge)
             if not found:
                 ask_each = asking(*(each.rows for each in readable))
-                note_unknown_values(ask_each, query.filter, self._reporter)
+                note_unknown_values(ask_each, query.filter, reporter)
             return found
 
         hits = self._ask(ask, *_embedded(query), with_shared=with_shared)
@@ -82,12 +95,14 @@ class Recall:
         reranks &= self._agent.reranks if query.rerank is None else query.rerank
         return make_judge(self._agent.data.models, self._reporter) if reranks else None
 
-    def _search(self, query: MemoryQuery, readable: Sequence[Readable]) -> Searched:
+    def _search(
+        self, query: MemoryQuery, readable: Sequence[Readable], reporter: Reporter
+    ) -> Searched:
         if query.uses_vectors:
-            readable = [self._with_vectors(query, each) for each in readable]
+            readable = [self._with_vectors(query, each, reporter) for each in readable]
         return search_memories(query, readable)
 
-    def _with_vectors(self, query: MemoryQuery, readable: Readable) -> Readable:
+    def _with_vectors(self, query: MemoryQuery, readable: Readable, reporter: Reporter) -> Readable:
         agent, connection = readable.agent, readable.rows.connection
         # Shared memories are an addition: a missing model is an error for the agent's own,
         # and for the shared ones only if there are no own ones.
@@ -95,7 +110,7 @@ class Recall:
         embed_query = agent.data.questions.by_model(
             connection,
             count_vectors(connection, [MEMORY_CHUNKS]),
-            self._reporter,
+            reporter,
             query.mode,
             is_main=is_main,
             whose=agent.name,
@@ -103,11 +118,11 @@ class Recall:
         return replace(readable, embed_query=embed_query)
 
     def _list_stored(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
-        def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
+        def ask(readable: Sequence[Readable], reporter: Reporter) -> list[StoredMemory]:
             ask_each = asking(*(each.rows for each in readable))
             found = list_memories(ask_each, wanted)
             if not found:
-                note_unknown_values(ask_each, wanted.filter, self._reporter)
+                note_unknown_values(ask_each, wanted.filter, reporter)
             return found
 
         return self._ask(ask, with_shared=with_shared)
@@ -134,7 +149,7 @@ class Recall:
         Raises NotFound, and UsageError if several memories match.
         """
         agent, stored = self._find_memory(path, with_shared=with_shared)
-        if not _is_current(agent, stored):
+        if not is_current(agent, stored):
             agent.index([stored.file], reporter=self._reporter, directory=stored.directory)
             agent, stored = self._find_memory(path, with_shared=with_shared)
         _count_read(agent, stored)
@@ -165,36 +180,50 @@ class Recall:
         path = escape_bytes(path)
         names = dict.fromkeys((path, *spellings(with_slashes(path))))
 
-        def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
-            for find, name in product((_find_exact, _find_by_beginning), names):
+        def ask(
+            readable: Sequence[Readable], _: Reporter
+        ) -> tuple[AgentDatabase, StoredMemory] | None:
+            for find, name in product((find_exact, find_by_beginning), names):
                 for each in readable:
                     if stored := find(each.rows, name):
                         return each.agent, stored
+            return None
+
+        found = self._ask(ask, with_shared=with_shared)
+        if found is None and self._index_unknown(path, with_shared=with_shared):
+            found = self._ask(ask, with_shared=with_shared)
+        if found is None:
+            raise self._not_found(path, with_shared=with_shared)
+        return found
+
+    def _index_unknown(self, path: str, *, with_shared: bool) -> bool:
+        """Index the file at `path`, saved or renamed a moment ago; return whether there is one."""
+        for agent in (self._agent, self._agent.shared if with_shared else None):
+            if agent is not None and why_not_indexed(agent, path) == NOT_YET:
+                directory, file = parse_address(path)
+                agent.index([check_path(file)], reporter=self._reporter, directory=directory)
+                return True
+        return False
+
+    def _directory(self, name: str) -> KnowledgeDirectory:
+        """Open the directory called `name`. Raises NotFound, but not for the agent's own."""
+        return open_directory(self._agent, name)
+
+    def _not_found(self, path: str, *, with_shared: bool) -> NotFound:
+        """Make the error for a `path` without a memory; its hint names those with a like path.
+
+        It says why a file there is none.
+        """
+
+        def ask(readable: Sequence[Readable], _: Reporter) -> list[str]:
             for each in readable:
-                skipped = skip_reason(each.rows.connection, path)
-                if reason := skipped or _why_not_indexed(each.agent, path):
+                connection, is_read = each.rows.connection, with_shared or each.agent is self._agent
+                reason = skip_reason(connection, path) or why_not_indexed(each.agent, path)
+                if is_read and reason:
                     raise NotFound(
                         f"{path} exists, but is not a memory: {reason}",
                         hint="it is found as soon as that has changed",
                     )
-            return None
-
-        found = self._ask(ask, with_shared=with_shared)
-        if found is None:
-            raise self._not_found(path)
-        return found
-
-    def _directory(self, name: str) -> KnowledgeDirectory:
-        """Open the directory called `name`. Raises NotFound, but not for the agent's own."""
-        paths = self._agent.paths
-        if name == OWN_DIRECTORY:
-            return KnowledgeDirectory.of_agent(paths)
-        return KnowledgeDirectory(name, self._agent.source(name).root, paths.locks, paths.tree)
-
-    def _not_found(self, path: str) -> NotFound:
-        """Make the error for a `path` without a memory; its hint names those with a like path."""
-
-        def ask(readable: Sequence[Readable]) -> list[str]:
             return [
                 f"{found} (--agent shared)" if each.agent is self._agent.shared else found
                 for each in readable
@@ -221,30 +250,20 @@ class Recall:
             )
         return found
 
-    def _ask(
-        self, question: Callable[[Sequence[Readable]], T], *embedded: Corpus, with_shared: bool
-    ) -> T:
+    def _ask(self, question: Question[T], *embedded: Corpus, with_shared: bool) -> T:
         """Ask `question` of one commit of each database that may be read.
 
         If one of them turns out to be damaged, it is made again and the question is repeated. So it
-        is, once, if rows have lost their files: these may have new names, which are indexed first.
+        is if rows have lost their files: see `ask_past_renames`.
         """
 
-        def ask_once() -> tuple[T, list[Readable]]:
+        def attempt_it(attempt: Attempt) -> T:
             with ExitStack() as stack:
-                readable = [*self._open_readable(stack, *embedded, with_shared=with_shared)]
-                return question(readable), readable
+                opened = self._open_readable(stack, attempt, *embedded, with_shared=with_shared)
+                return question([*opened], attempt)
 
         def ask() -> T:
-            answer, readable = ask_once()
-            if not self._reporter.waits:
-                return answer
-            fresh = [
-                each.agent.data.wait_fresh(each.rows.gone_from, patience_s=RENAMED_PATIENCE_S)
-                for each in readable
-                if each.rows.gone_from and each.agent.data.is_watching
-            ]
-            return ask_once()[0] if any(fresh) else answer
+            return ask_past_renames(attempt_it, self._reporter)
 
         own, shared = self._agent.data, self._agent.shared
         if shared is None:
@@ -252,7 +271,7 @@ class Recall:
         return shared.data.recovering(lambda: own.recovering(ask, self._reporter), self._reporter)
 
     def _open_readable(
-        self, stack: ExitStack, *embedded: Corpus, with_shared: bool
+        self, stack: ExitStack, attempt: Attempt, *embedded: Corpus, with_shared: bool
     ) -> Iterator[Readable]:
         """Open a snapshot of the own database and, `with_shared`, of the shared one, if they exist.
 
@@ -261,75 +280,25 @@ class Recall:
         own, shared = self._agent, self._agent.shared if with_shared else None
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
-            self._reporter.notice(own.no_memories_error().with_hint)
+            attempt.notice(own.no_memories_error().with_hint)
         for agent in existing[1:]:  # they are asked in turn, but built in parallel
             with suppress(SidecarError):  # which is raised again below
-                agent.data.begin_waiting(self._reporter)
+                agent.data.begin_waiting(attempt)
         for agent in existing:
             try:
-                snapshot = agent.snapshot(self._reporter, *embedded)
+                snapshot = agent.snapshot(attempt, *embedded)
                 store, connection = stack.enter_context(snapshot)
             except SidecarError as error:
                 if agent is own or own not in existing or isinstance(error, StoreCorrupt):
                     raise
-                self._reporter.notice(f"without shared memories: {error.with_hint}")
+                attempt.notice(f"without shared memories: {error.with_hint}")
                 continue
-            yield Readable(agent, store, MemoryRows.of(agent, connection))
+            yield Readable(agent, store, MemoryRows.of(agent, connection, attempt))
 
 
 def _embedded(query: MemoryQuery) -> tuple[Corpus, ...]:
     """Return the corpora whose vectors `query` needs."""
     return (MEMORY_CHUNKS,) if query.uses_vectors else ()
-
-
-def _find_exact(rows: MemoryRows, path: str) -> StoredMemory | None:
-    """Find the memory at `path`, or the atom with that id. Raises UsageError for several atoms."""
-    if (found := rows.find(path)) is not None:
-        return found
-    atoms = rows.find_atoms(path)
-    if len(atoms) > 1:
-        paths = ", ".join(atom.memory.path for atom in atoms)
-        raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
-    return next(iter(atoms), None)
-
-
-def _why_not_indexed(agent: AgentDatabase, path: str) -> str:
-    """Say why the agent's own file at `path` is not in the database; "" if there is no file."""
-    directory = KnowledgeDirectory.of_agent(agent.paths)
-    try:
-        named = check_path(path)
-        if _is_file(directory, named) and directory.find(named) is not None:
-            return "it is not indexed yet"
-    except UsageError as error:
-        if isinstance(error, PathRefused):  # nothing is told of files elsewhere
-            return ""
-    except SidecarError as error:
-        return error.message
-    return "its name cannot be that of a memory" if _is_file(directory, path) else ""
-
-
-def _is_file(directory: KnowledgeDirectory, path: str) -> bool:
-    with suppress(OSError, ValueError):  # for example behind a link
-        status = directory.tree.status(directory.root / path)
-        return status is not None and not stat.S_ISDIR(status.st_mode)
-    return False
-
-
-def _find_by_beginning(rows: MemoryRows, first: str) -> StoredMemory | None:
-    paths = paths_beginning(rows.connection, first) if first else []
-    path = sole_match(first, paths)
-    return rows.find(path) if path else None
-
-
-def _is_current(agent: AgentDatabase, stored: StoredMemory) -> bool:
-    """Whether the file of a memory is still the one that was indexed, as far as can be told."""
-    with suppress(OSError, NotFound):  # its directory is out of reach at the moment
-        source = agent.source(stored.directory)
-        known = agent.data.open().manifest(source.name, under=[stored.file]).get(stored.file)
-        if source.root.is_dir() and known is not None:
-            there = Tree(source.root).status(source.root / stored.file)
-            return there is not None and SourceFile.of(stored.file, there).stamp == known.stamp
-    return True
 
 
 def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:

@@ -7,7 +7,7 @@ After a kill in between, the file is there, and the next scan of the folder inde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,14 +19,14 @@ from memory_sidecar.core.errors import (
     SidecarError,
     UsageError,
 )
-from memory_sidecar.core.opening import read_user_file
-from memory_sidecar.core.paths import MEMVID_SUFFIX
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.short_names import is_another_whole_name, sole_match
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
+from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.embedding.models import make_judge
-from memory_sidecar.index.agent_database import AgentDatabase, Ask
+from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.asking import Attempt, ask_past_renames
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
@@ -43,10 +43,10 @@ from memory_sidecar.sessions.files import (
     new_path,
     unknown_session,
 )
+from memory_sidecar.sessions.importing import read_documents
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions, noting_unknown
 from memory_sidecar.sessions.merge import merge_documents
 from memory_sidecar.sessions.model import Required, Session, SessionFilter, SessionQuery
-from memory_sidecar.sessions.mv2 import Memvid, entry_document
 from memory_sidecar.sessions.results import (
     FailedImport,
     Head,
@@ -59,11 +59,8 @@ from memory_sidecar.sessions.results import (
 from memory_sidecar.sessions.retention import Retention, expired_sessions
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import SESSIONS
-from memory_sidecar.sessions.transcripts import read_sessions
 
 T = TypeVar("T")
-
-MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
 
 
 class Sessions:
@@ -130,25 +127,25 @@ class Sessions:
         query.require_text()
         corpora = [CORPUS_OF[kind] for kind in query.kinds if query.uses_vectors]
 
-        def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
+        def ask(store: DerivedStore, connection: Connection, attempt: Attempt) -> list[SessionHit]:
             embed_query = None
             if corpora:
                 counts, whose = count_vectors(connection, corpora), f"{self.agent.name}'s sessions"
                 embed_query = self.agent.data.questions.by_model(
-                    connection, counts, self._reporter, query.mode, whose=whose
+                    connection, counts, attempt, query.mode, whose=whose
                 )
-            judge = make_judge(self.agent.data.models, self._reporter) if query.rerank else None
+            judge = make_judge(self.agent.data.models, attempt) if query.rerank else None
             return search_sessions(
                 query,
                 connection,
-                self.agent.deletions(),
+                self._gone(attempt),
                 store=store,
                 embed_query=embed_query,
                 now=self._clock(),
                 judge=judge,
             )
 
-        found = self._read(answer, query.filter, *corpora)
+        found = self._read(ask, query.filter, *corpora)
         if not found and Required.of(query.text).has_any:
             self._reporter.notice("without quotes and * all words of the query only rank")
         return found
@@ -158,8 +155,8 @@ class Sessions:
     ) -> list[Head]:
         """List the sessions that satisfy `wanted`, the latest first."""
         return self._read(
-            lambda _, connection: list_sessions(
-                connection, wanted, self.agent.deletions(), limit=limit, offset=offset
+            lambda _, connection, attempt: list_sessions(
+                connection, wanted, self._gone(attempt), limit=limit, offset=offset
             ),
             wanted,
         )
@@ -208,7 +205,7 @@ class Sessions:
         try:
             for done, file in enumerate(files, start=1):
                 try:
-                    documents = self._documents_in(file, environ)
+                    documents = read_documents(file, environ, self._files, self._reporter)
                     for each in self._import(file.name, documents, allow_secrets=allow_secrets):
                         saved.append(each)  # noqa: PERF402  keeps those saved before an error
                 except (NotFound, UsageError, MemvidFailed) as error:
@@ -250,33 +247,6 @@ class Sessions:
                 saved = self._write(document, resumes=True)
             yield saved
 
-    def _documents_in(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-        if file.is_dir():
-            raise UsageError(f"{file} is a folder", hint="name its files, such as FOLDER/*.jsonl")
-        if not file.is_file():
-            raise NotFound(f"there is no file {file}", hint="name a JSON, JSONL or .mv2 file")
-        if file.suffix == MEMVID_SUFFIX:
-            return self._read_mv2(file, environ)
-        try:
-            imported = read_sessions(read_user_file(file, MAX_IMPORT_BYTES), name=file.name)
-        except OSError as error:
-            raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-        if imported.problems:
-            self._reporter.notice(f"{file.name}: {' and '.join(imported.problems)}, left out")
-        return list(imported.documents)
-
-    def _read_mv2(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-        memvid = Memvid.find(environ)
-        if memvid is None:
-            raise UsageError(
-                f"reading {file.name} needs memvid, which is not on the PATH",
-                hint="`npm install -g memvid-cli` installs it",
-            )
-        documents = [entry_document(each) for each in memvid.entries(file) if each.text.strip()]
-        # An entry that was put into both is here already, with the parts that memvid loses.
-        known = [self._files.load(document["session_id"]) for document in documents]
-        return [k.document if k else d for k, d in zip(known, documents, strict=True)]
-
     def has_any(self) -> bool:
         """Whether the agent has a session, once the team's are downloaded. Raises PathRefused."""
         self.agent.pull_from_team(self._reporter)
@@ -299,7 +269,12 @@ class Sessions:
             return found
         return sole_match(session_id, self._files.ids_starting_with(session_id)) or session_id
 
-    def _read(self, ask: Ask[list[T]], wanted: SessionFilter, *embedded: Corpus) -> list[T]:
+    def _read(
+        self,
+        ask: Callable[[DerivedStore, Connection, Attempt], list[T]],
+        wanted: SessionFilter,
+        *embedded: Corpus,
+    ) -> list[T]:
         """Ask `ask` of one commit of the database; [] with a notice if no session is `wanted`."""
         if not self.has_any():
             name = self.agent.name
@@ -308,8 +283,17 @@ class Sessions:
                 "saves one"
             )
             return []
-        told = noting_unknown(ask, wanted, self._reporter)
-        return self.agent.answer(told, self._reporter, *embedded)
+
+        def attempt_it(attempt: Attempt) -> list[T]:
+            told = noting_unknown(
+                lambda store, connection: ask(store, connection, attempt), wanted, attempt
+            )
+            return self.agent.answer(told, attempt, *embedded)
+
+        return ask_past_renames(attempt_it, self._reporter)
+
+    def _gone(self, attempt: Attempt) -> IsDeleted:
+        return attempt.noting(self.agent.data, self.agent.deletions())
 
     def _complete(
         self, document: Mapping[str, Any], *, resumes: bool
