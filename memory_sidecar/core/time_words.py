@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
+from memory_sidecar.core.number_words import NUMBERS
+
 _VERBS = ("may", "mar", "march")  # in lower case: months only after a preposition
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
-_NUMBERS = "zero one two three four five six seven eight nine ten".split()
-_COUNTS: dict[str, float] = {word: at for at, word in enumerate(_NUMBERS)}
+_COUNTS: dict[str, float] = {word: at for at, word in enumerate(NUMBERS)}
 _COUNTS.update({"a": 1, "an": 1, "half": 0.5, "couple": 2, "few": 3, "several": 4})
 _DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "fortnight": 14}
 _DAYS |= {"month": 30, "quarter": 91, "year": 365}
@@ -37,7 +38,7 @@ _DAY = r"\d\d?(?:st|nd|rd|th)?"
 _YEAR = r"(?:(?:19|20)\d\d|'\d\d)"
 _OF_YEAR = rf"(?:{_YEAR}|(?:this|last)\ year)"
 _COUNT = (
-    rf"(?:half\ an?|\d{{1,3}}|{'|'.join(_NUMBERS)}|(?:an?\ )?(?:couple(?:\ of)?|few)|several|an?)"
+    rf"(?:half\ an?|\d{{1,3}}|{'|'.join(NUMBERS)}|(?:an?\ )?(?:couple(?:\ of)?|few)|several|an?)"
 )
 _UNIT = "(?:minute|hour|day|week|fortnight|month|year)"
 _DAYTIME = "(?:morning|afternoon|evening|night)"

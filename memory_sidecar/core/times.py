@@ -17,6 +17,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.number_words import NUMBERS
 
 Clock = Callable[[], int]
 """Returns epoch milliseconds."""
@@ -41,7 +42,8 @@ _DIGITS = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DURATION = re.compile(
-    r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
+    rf"(?:(\d{{1,6}}) ?|(an?|{'|'.join(NUMBERS)}) (?=\w\w))"
+    "(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
     re.IGNORECASE,
 )
 NEVER = "never"  # what users write in place of a future time
@@ -128,12 +130,14 @@ def parse_past_time(text: str | None, *, clock: Clock = system_clock) -> int | N
     if not text:
         return None
     when = text.strip()
-    when = when[:-4] if when.lower().endswith(" ago") else when
-    if (began := _beginning(when, clock)) is not None:
-        return began
-    example = "2026-03-01, March 2026, 2026-03-01T09:12:00Z, 7d, 2 weeks ago or last Friday"
-    at, lasting = _at_or_lasting(when, example=example)
-    return at if at is not None else max(clock() - lasting, 0)
+    lasting = parse_duration(when[:-4] if when.lower().endswith(" ago") else when)
+    if lasting is not None:
+        return max(clock() - lasting, 0)
+    at = parse_time(when)
+    if at is None and (at := _beginning(when, clock)) is None:
+        example = "2026-03-01, March 2026, 2026-03-01T09:12:00Z, 7d, 2 weeks ago or last Friday"
+        raise _no_time(when, example)
+    return at
 
 
 def parse_coming_time(text: str | None, *, clock: Clock = system_clock) -> int | None:
@@ -144,9 +148,12 @@ def parse_coming_time(text: str | None, *, clock: Clock = system_clock) -> int |
     """
     if not text:
         return None
-    when = re.sub(r"^\s*in\s+(?=\d)", "", text, flags=re.IGNORECASE)
-    at, lasting = _at_or_lasting(when, example="2026-12-31, 2026-12-31T18:00:00Z or 30d")
-    at = at if at is not None else clock() + lasting
+    when = re.sub(r"^\s*in\s+", "", text, flags=re.IGNORECASE)
+    at, lasting = parse_time(when), parse_duration(when)
+    if at is None:
+        if lasting is None:
+            raise _no_time(when, "2026-12-31, 2026-12-31T18:00:00Z or 30d")
+        at = clock() + lasting
     if not 0 <= at < _YEAR_10000_MS:
         raise UsageError(f"{text!r} is out of range", hint="a time from 1970 to the year 9999")
     return at
@@ -177,28 +184,26 @@ def format_duration(seconds: float) -> str:
 def parse_duration(text: str) -> int | None:
     """Return the ms of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`.
 
-    The units may be written out: `30 days`.
+    The units and small numbers may be written out: `30 days`, `a week`.
     """
     found = _DURATION.fullmatch(text.strip())
-    return int(found[1]) * _UNIT_MS[found[found.lastindex or 0].lower()] if found else None
+    if not found:
+        return None
+    digits, word = found[1], (found[2] or "").lower()
+    count = int(digits) if digits else NUMBERS.index(word) if word in NUMBERS else 1
+    return count * _UNIT_MS[found[found.lastindex or 0].lower()]
 
 
 def _beginning(text: str, clock: Clock) -> int | None:
     """Return the epoch ms at which begins what `text` says in words; None for any other form."""
-    if parse_time(text) is not None or parse_duration(text) is not None:
-        return None
     from memory_sidecar.core.time_words import beginning_of  # late: it takes 10 ms to compile
 
     start = beginning_of(text, datetime.fromtimestamp(clock() / 1000))
     return None if start is None else round(start.timestamp() * 1000)
 
 
-def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:
-    """Return the time in epoch ms that `text` is, or None and a length in ms. Raises UsageError."""
-    at, lasting = parse_time(text), parse_duration(text)
-    if at is None and lasting is None:
-        raise UsageError(f"{text!r} is not a time", hint=f"for example {example}")
-    return at, lasting or 0
+def _no_time(text: str, example: str) -> UsageError:
+    return UsageError(f"{text!r} is not a time", hint=f"for example {example}")
 
 
 def _of_text(text: str) -> int | None:

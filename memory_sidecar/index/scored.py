@@ -113,15 +113,14 @@ class Scored:
         return replace(self, score=score, explanation=why)
 
 
-def reorder(hits: Sequence[H], keys: Sequence[float]) -> list[H]:
+def reorder(hits: Sequence[H], keys: Sequence[float], reason: str = "reranked") -> list[H]:
     """Put `hits` in the order of their `keys`, the highest first; equal ones keep their order.
 
     The scores stay in their places, so that a score means the same with and without reranking.
+    `reason` explains what each gained or lost.
     """
     order = sorted(range(len(keys)), key=lambda at: -keys[at])
-    return [
-        hits[at].with_score(there.score, "reranked") for there, at in zip(hits, order, strict=True)
-    ]
+    return [hits[at].with_score(there.score, reason) for there, at in zip(hits, order, strict=True)]
 
 
 def _row_of(columns: Columns, row: int) -> dict[str, float]:

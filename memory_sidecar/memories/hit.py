@@ -177,14 +177,16 @@ def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[Ra
     if not any("time" in hit.explanation.terms for hit in judged):
         keys = _newer_first(judged, keys)
     better = list(hits)
-    for place, hit in zip(chosen, _in_order(judged, keys), strict=True):
+    for place, hit in zip(chosen, _in_order(judged, keys, "reranked"), strict=True):
         better[place] = hit
     return better
 
 
-def _in_order(hits: Sequence[RankedMemory], keys: Sequence[float]) -> list[RankedMemory]:
+def _in_order(
+    hits: Sequence[RankedMemory], keys: Sequence[float], reason: str
+) -> list[RankedMemory]:
     """Put `hits` in the order of their `keys`; which places are weak stays, as the scores do."""
-    ordered = zip(reorder(hits, keys), hits, strict=True)
+    ordered = zip(reorder(hits, keys, reason), hits, strict=True)
     return [replace(hit, weak_below=there.weak_below) for hit, there in ordered]
 
 
@@ -227,7 +229,11 @@ def _successors_first(hits: Sequence[RankedMemory]) -> list[RankedMemory]:
                 keys[place] = min([keys[place], *(keys[each] - 0.5 for each in newer)])
         if keys == before:
             break
-    return list(hits) if keys == sorted(keys, reverse=True) else _in_order(hits, keys)
+    return (
+        list(hits)
+        if keys == sorted(keys, reverse=True)
+        else _in_order(hits, keys, "successor_first")
+    )
 
 
 def _choose_judged(hits: Sequence[RankedMemory]) -> dict[int, str]:

@@ -126,6 +126,9 @@ def test_what_is_no_moment(value):
         ("2 months", 60 * DAY),
         ("5 min", 300_000),
         ("1 Year", 365 * DAY),
+        ("a week", 7 * DAY),
+        ("An hour", 3_600_000),
+        ("two months", 60 * DAY),
     ],
 )
 def test_a_length_of_time(text, ms):
@@ -134,7 +137,8 @@ def test_a_length_of_time(text, ms):
 
 
 @pytest.mark.parametrize(
-    "text", [" ", "30", "d", "-3d", "1.5d", "3 dayss", "2026-03-01", "1234567d"]
+    "text",
+    [" ", "30", "d", "-3d", "1.5d", "3 dayss", "2026-03-01", "1234567d", "a w", "a few days"],
 )
 def test_what_is_no_length_of_time(text):
     assert parse_duration(text) is None
@@ -157,7 +161,9 @@ def test_how_long_is_told_in_two_units(seconds, told):
 def test_a_past_moment_is_said_or_counted_back():
     assert parse_past_time("2026-3-1", clock=lambda: 0) == MIDNIGHT
     assert parse_past_time("2w", clock=lambda: MARCH_1) == MARCH_1 - 14 * DAY
-    assert parse_past_time("2 weeks ago ", clock=lambda: MARCH_1) == MARCH_1 - 14 * DAY
+    for text in ("2 weeks ago ", "two weeks ago", "Two Weeks Ago"):
+        assert parse_past_time(text, clock=lambda: MARCH_1) == MARCH_1 - 14 * DAY
+    assert parse_past_time("a week ago", clock=lambda: MARCH_1) == MARCH_1 - 7 * DAY
     assert parse_past_time("999999y", clock=lambda: MARCH_1) == 0
     assert parse_past_time("", clock=lambda: MARCH_1) is None
     assert parse_past_time(None, clock=lambda: MARCH_1) is None
@@ -188,7 +194,19 @@ def test_a_past_moment_said_in_words_begins_in_the_local_zone(words, begins):
     assert at == datetime.fromisoformat(begins).timestamp() * 1000
 
 
-@pytest.mark.parametrize("words", ["tomorrow", "next Friday", "yesterday-ish", "may fail", "now"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tomorrow",
+        "next Friday",
+        "yesterday-ish",
+        "may fail",
+        "now",
+        "yesterday ago",
+        "Monday ago",
+        "2026-03-01 ago",
+    ],
+)
 def test_words_that_are_no_past_moment_are_refused(words):
     with pytest.raises(UsageError, match="is not a time"):
         parse_past_time(words, clock=lambda: MARCH_1)
@@ -197,7 +215,7 @@ def test_words_that_are_no_past_moment_are_refused(words):
 def test_a_coming_moment_is_said_or_counted_on():
     assert parse_coming_time("2026-3-1", clock=lambda: 0) == MIDNIGHT
     assert parse_coming_time("6mo", clock=lambda: MARCH_1) == MARCH_1 + 180 * DAY
-    for text in ("in 30 days", "In 30d", "30 days"):
+    for text in ("in 30 days", "In 30d", "30 days", "in a month", "in one month"):
         assert parse_coming_time(text, clock=lambda: MARCH_1) == MARCH_1 + 30 * DAY
     assert parse_coming_time("", clock=lambda: MARCH_1) is None
 

@@ -457,3 +457,5 @@ def test_a_successor_that_takes_a_first_place_is_as_weak_as_that_place(search, f
 
     assert (first.memory.path, first.score, first.is_weak) == ("new.md", 0.42, False)
     assert (second.memory.path, second.score) == ("old.md", 0.4)
+    assert first.explanation.boosts["successor_first"] == pytest.approx(0.02)
+    assert "reranked" not in first.explanation.boosts
