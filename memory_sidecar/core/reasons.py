@@ -22,6 +22,7 @@ BINARY: Final = "binary"
 NOT_TEXT: Final = "not text"  # in no encoding that is known, nor mostly ASCII
 EMPTY: Final = "empty"
 UNFILLED: Final = "a template that nobody has filled in yet"
+TEMPLATE: Final = "a template for notes"
 OWN_INDEX: Final = "index of its folder, which says nothing of its own"
 TOO_LARGE: Final = "larger than"  # before the limit: see `larger_than`
 LFS_POINTER: Final = "git LFS pointer"  # `git lfs pull` brings the file

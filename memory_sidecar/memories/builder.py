@@ -49,7 +49,9 @@ from memory_sidecar.memories.store import (
 )
 from memory_sidecar.memories.walk import walk_memories
 
-_VERSION = f"memories 9, chunks {CHUNKER_VERSION}"
+_VERSION = f"memories 10, chunks {CHUNKER_VERSION}"
+_TEMPLATES = re.compile(r"(?:.*/)?(?:(_templates)|templates?)/.*", re.IGNORECASE)
+_PLACE_TO_FILL_IN = re.compile(rb"\{\{.*?\}\}|<%.*?%>")
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 
 
@@ -103,6 +105,8 @@ class MemoryBuilder(Builder):
         if is_page_path(file.path) and self._is_unfilled(file.path, data.decode(errors="replace")):
             return self._skipped(file, reasons.UNFILLED)
         page = _decode_page(data)
+        if _is_template(file.path, data, page):
+            return self._skipped(file, reasons.TEMPLATE)
         content_hash = file_hash(data)
         if is_category_page(file.path):
             return self._category(file, page, content_hash)
@@ -204,6 +208,19 @@ class MemoryBuilder(Builder):
             return None
         folder = f"{project}/{atom.kind.folder}" if project else atom.kind.folder
         return address(self._directory.name, f"{folder}/{target}.md")
+
+
+def _is_template(path: str, data: bytes, page: Page) -> bool:
+    """Whether the file at `path` is what notes are made of, as vaults keep it in a folder of these.
+
+    In one called `templates`, where there may also be notes about templates, only such a file is
+    one that has places to fill in: `{{title}}` or `<% tp.date.now() %>`. What was stored here is
+    no template, whatever its category is called.
+    """
+    folder = _TEMPLATES.fullmatch(path)
+    if folder is None or "created_at" in page.meta:
+        return False
+    return bool(folder[1] or _PLACE_TO_FILL_IN.search(data))
 
 
 def _decode_page(data: bytes) -> Page:

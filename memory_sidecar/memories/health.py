@@ -55,7 +55,7 @@ FAULTS = (
 Bind `archived`, a JSON array of the paths in the archive.
 """
 
-_USUAL = "', '".join((reasons.UNFILLED, reasons.OWN_INDEX))
+_USUAL = "', '".join((reasons.UNFILLED, reasons.TEMPLATE, reasons.OWN_INDEX))
 
 SKIPPED = (
     f"{_NOT_INDEXED} = 'skipped' AND reason NOT IN ('{_USUAL}')"

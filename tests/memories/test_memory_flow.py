@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from memory_sidecar.core import reasons
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY, Relation, address, parse_address
@@ -101,6 +102,26 @@ def test_the_index_of_atoms_is_no_memory(build, tmp_path):
     builder = MemoryBuilder(Source(OWN_DIRECTORY, tmp_path), agent="a", trusts_empty_root=True)
     skipped = {file.path: bool(file.skip_reason) for file in builder.scan(None).files}
     assert skipped == {"index.md": False, "projects/p/patterns/index.md": True}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "is_template"),
+    [
+        ("_templates/decision.md", "# Context", True),
+        ("work/_Templates/adr/decision.md", "# Context", True),
+        ("Templates/daily.md", "# {{date}}", True),
+        ("Template/daily.md", "<% tp.date.now() %>", True),
+        ("templates/mails.md", "Mails are rendered by Jinja, see render_mail.", False),
+        ("templates/ours.md", "---\ncreated_at: 2026-03-01\n---\nMails say {{name}}.", False),
+        ("_templates/ours.md", "---\ncreated_at: 2026-03-01\n---\nNo.", False),
+        ("mails.md", "Names are written {{name}} in the templates.", False),
+        ("my_templates/one.md", "# Context", False),
+    ],
+)
+def test_a_template_for_notes_is_no_memory(build, tmp_path, path, text, is_template):
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(text)
+    assert build(path).reason == (reasons.TEMPLATE if is_template else "")
 
 
 def test_a_generated_list_is_not_searched(build, tmp_path):
