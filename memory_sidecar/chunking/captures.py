@@ -57,9 +57,14 @@ _ELIXIR = MappingProxyType(
     }
 )
 # Words of Ruby, by which of their arguments name a method; with other words, all do.
-_NAMING_FIRST = frozenset({"alias_method", "define_method", "define_singleton_method"})
+_NAMING_FIRST = frozenset({"alias_method", "define_method", "define_singleton_method", "scope"})
+_ASSOCIATIONS = frozenset(  # of Rails and Sequel, which name a property by their first argument
+    "alias_attribute attribute belongs_to enum has_and_belongs_to_many has_many has_many_attached"
+    " has_one has_one_attached has_rich_text many_to_many many_to_one one_to_many"
+    " one_to_one".split()
+)
 _NAMING_LAST = frozenset({"def_delegator", "def_instance_delegator"})
-_NAMING_LATER = frozenset({"def_delegators", "def_instance_delegators"})
+_NAMING_LATER = frozenset({"def_delegators", "def_instance_delegators", "store_accessor"})
 _RUBY = MappingProxyType(
     {
         **dict.fromkeys(
@@ -67,7 +72,10 @@ _RUBY = MappingProxyType(
             " class_attribute mattr_accessor mattr_reader mattr_writer".split(),
             "property",
         ),
-        **dict.fromkeys(("alias", *_NAMING_FIRST, *_NAMING_LAST, *_NAMING_LATER), "method"),
+        **dict.fromkeys(_ASSOCIATIONS, "property"),
+        **dict.fromkeys(
+            ("alias", "delegate", *_NAMING_FIRST, *_NAMING_LAST, *_NAMING_LATER), "method"
+        ),
     }
 )
 _BASH = MappingProxyType({"alias": "function"})
@@ -111,7 +119,7 @@ def word_of(data: bytes, captures: Mapping[str, Sequence[tree_sitter.Node]]) -> 
 def names_method(word: str | None, argument: tree_sitter.Node) -> bool:
     """Whether a call of `word` defines what `argument` names, as of `def_delegator :@a, :head`."""
     is_first = argument.prev_named_sibling is None
-    if word in _NAMING_FIRST:
+    if word in _NAMING_FIRST or word in _ASSOCIATIONS:
         return is_first
     if word in _NAMING_LAST:
         return not is_first and argument.next_named_sibling is None

@@ -1,12 +1,13 @@
 """Finds names that no node holds: the classes of `[Audited]` and `: base(…)`, misread macros.
 
-Also the methods of PHP in `[$this, "pay"]` and `[Cart::class, "pay"]`, whose names are strings.
+Also the methods of PHP in `[$this, "pay"]` and `[Cart::class, "pay"]`, whose names are strings, and
+those that Ruby names by symbols: `before_action :sign_in`, `cart.try(:total)`, `map(&:total)`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import tree_sitter
@@ -28,6 +29,12 @@ _TOKEN = re.compile(  # of a macro of C: no name of a member, none in a string o
 _CALLABLE = re.compile(  # `[$this, "pay"]`
     rb"\[\s*(?:\$(?=this\b)|[\w\\]*\\)?(\w+)(?:(?<=this)|::class)\s*,\s*[\"'](\w+)[\"']\s*,?\s*\]"
 )
+_SENDING = re.compile(  # what is before `:total` in `cart.try(:total)`
+    rb"(?:(\w+)[?!]?\s*&?\.\s*|([)\]}])\s*&?\.\s*|(?<![\w.]))"
+    rb"(?:method|public_send|respond_to\?|__send__|send|try!?)\s*\(?\s*\Z"
+)
+_LET = re.compile(rb"(?<![\w.])(?:given!?|let!?|let_it_be|subject!?)\s*\(?\s*\Z")
+_SENDING_BYTES = 80  # of a line before a symbol that are looked at
 _BLANK = ord(" ")
 _KEYWORDS = frozenset(
     b"bool case char const do double else float for if int long return short signed sizeof static"
@@ -36,17 +43,22 @@ _KEYWORDS = frozenset(
 
 
 def implied_names(
-    captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes, spelled: bytes
+    captures: Mapping[str, Sequence[tree_sitter.Node]],
+    data: bytes,
+    spelled: bytes,
+    defined: Container[int],
 ) -> Iterator[tuple[str, int, Literal["type", "call", "other"], str]]:
     """Yield the names with their rows, uses and receivers: of `@suffixed`, of `@chained` classes.
 
-    Also those in `@tokens`, the methods in `@pair`, and the macros of `data` that are blank in
-    `spelled`, which was parsed.
+    Also those in `@tokens`, the methods in `@pair`, those that symbols name, and the macros of
+    `data` that are blank in `spelled`, which was parsed. `defined` holds the first bytes of the
+    names of definitions.
     """
     for node in captures.get("pair", ()):
         if found := _CALLABLE.fullmatch(data, *node.byte_range):
             row = node.start_point.row + data.count(b"\n", node.start_byte, found.start(2))
             yield found[2].decode(), row, "other", found[1].decode()
+    yield from _symbols(captures, data, defined)
     for node in captures.get("suffixed", ()):
         yield f"{text_of(data, node)}Attribute", node.start_point.row, "type", ""
     for node in captures.get("chained", ()):
@@ -64,6 +76,44 @@ def implied_names(
             row += data.count(b"\n", counted, start)
             counted = start
             yield macro[1].decode(), row, "call" if macro[2] else "other", ""
+
+
+def _symbols(
+    captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes, defined: Container[int]
+) -> Iterator[tuple[str, int, Literal["call", "other"], str]]:
+    """Yield the methods that symbols of Ruby name: `@told` a class, `@sent` or `@passed` on.
+
+    Those of a class are its own; a receiver that is no name is `?`.
+    """
+    for arguments in captures.get("told", ()):
+        left = [arguments]
+        while left:
+            node = left.pop()
+            if node.type in ("simple_symbol", "bare_symbol"):
+                if node.start_byte in defined:
+                    continue
+                yield _symbol(node, data), node.start_point.row, "other", "self"
+            elif node.type == "pair":
+                left += node.children_by_field_name("value")
+            elif node.type in ("argument_list", "array", "symbol_array"):
+                left += node.named_children
+    for node in captures.get("sent", ()):
+        start = node.start_byte
+        if found := _SENDING.search(data, max(start - _SENDING_BYTES, 0), start):
+            receiver = "?" if found[2] else (found[1] or b"self").decode(errors="replace")
+            yield _symbol(node, data), node.start_point.row, "call", receiver
+    for node in captures.get("passed", ()):
+        yield _symbol(node, data), node.start_point.row, "call", "?"
+
+
+def is_let(node: tree_sitter.Node, data: bytes) -> bool:
+    """Whether a symbol of Ruby names what RSpec binds: `let(:cart) { … }`."""
+    start = node.start_byte
+    return _LET.search(data, max(start - _SENDING_BYTES, 0), start) is not None
+
+
+def _symbol(node: tree_sitter.Node, data: bytes) -> str:
+    return text_of(data, node).lstrip(":").strip("\"'")
 
 
 def _tokens(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cocoindex._internal.core import RecursiveSplitter
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "54"
+CHUNKER_VERSION = "55"
 
 Span: TypeAlias = tuple[int, int]
 

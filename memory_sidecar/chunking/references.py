@@ -38,7 +38,7 @@ from memory_sidecar.chunking.aliases import (
     required_names,
 )
 from memory_sidecar.chunking.captures import KEYWORDS
-from memory_sidecar.chunking.implied import implied_names
+from memory_sidecar.chunking.implied import implied_names, is_let
 from memory_sidecar.chunking.receivers import (
     SELVES,
     Dots,
@@ -161,7 +161,7 @@ def find_references(
     loaded = {text_of(data, each.alias).encode() for each in aliases.values() if each.is_of_module}
     loaded -= {*own.values()}
     finder = _ReferenceFinder(data, language, variables, meanings, types, modules, loaded)
-    implied = (Reference(*each) for each in implied_names(captures, data, spelled))
+    implied = (Reference(*each) for each in implied_names(captures, data, spelled, defined))
     all_of = (
         Reference(STAR, node.start_point.row, "import", module=text_of(data, node))
         for node in paths
@@ -179,6 +179,9 @@ def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
     components = [node for node in captures.get("tag", ()) if is_capital(node, data)]
     made = [node for node in captures.get("made", ()) if _NEW.match(data, node.end_byte)]
     captures["call"] = captures.get("call", []) + components + made
+    if language == "ruby":
+        let = [node for node in captures.get("sent", ()) if is_let(node, data)]
+        captures["bound"] = captures.get("bound", []) + let
     if language == "rust":  # where a capitalised name in a pattern is a constant
         captures["bound"] = [n for n in captures.get("bound", ()) if not is_capital(n, data)]
     return captures
@@ -208,6 +211,7 @@ def _identifiers(
             start, stop = node.byte_range
             if node.type == "alias":
                 start = bare_byte(data, node)
+            start += node.type == "simple_symbol"  # its colon
             if start not in found:
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:

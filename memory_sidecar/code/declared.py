@@ -112,8 +112,8 @@ def members_by_variable_name(
 ) -> list[Defined]:
     """Return the members of the class that `variable` is named after.
 
-    `cart` and `_cart` are named after Cart or HttpCart; `lastCart` and `last_cart` after Cart, if
-    the file names Cart and there is no LastCart.
+    `cart` and `_cart` are named after Cart, or HttpCart if there is no Cart; `lastCart` and
+    `last_cart` after Cart, if the file names Cart and there is no LastCart.
     """
     bare = variable.replace("_", "").lower()
     is_class = at.family == "ruby" and variable[:1].isupper()  # `File` is no StaticFile
@@ -121,7 +121,8 @@ def members_by_variable_name(
         return []
     members = candidates.members_by_owner
     if alike := [owner for owner in members if owner.lower().endswith(bare)]:
-        return [d for owner in alike for d in members[owner]]
+        named = [owner for owner in alike if owner.lower() == bare] or alike
+        return [d for owner in named for d in members[owner]]
     known = [owner for owner in members if graph.mentions(at, owner)]
     called = [owner for owner in known if _ends_with_class(variable, owner)]
     longest = max(called, key=len, default="")

@@ -1,8 +1,8 @@
 """Finds where text that is not read as code may use a definition.
 
-These are templates, files of settings that name what to call, and the symbols by which Rails and
-Phoenix name methods: `before_action :sign_in`, `to: "carts#show"`. Whether they mean the definition
-is not known, so they are told beside the uses, not as uses.
+These are templates, files of settings that name what to call, and symbols and strings by which
+Rails and Phoenix name methods of another class: `get :show`, `to: "carts#show"`. Whether they mean
+the definition is not known, so they are told beside the uses, not as uses.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def notice_mentions(
     several words, as other names are found everywhere.
     """
     own = {each.at.id for each in targets}
+    known = {(*use.at.file[:2], use.place.line) for use in uses}
     is_unused = all(use.at.id in own or use.confidence == "by name" for use in uses)
     found = dict[tuple[str, str], int]()
     names = {
@@ -55,13 +56,16 @@ def notice_mentions(
         )
         for path, language, start_line, code in rows:
             pattern = _pattern(name, path, language)
-            mention = re.search(pattern, code) if pattern else None
-            if mention and is_wanted(ChunkFile(source, path, language)):
+            if not (pattern and is_wanted(ChunkFile(source, path, language))):
+                continue
+            for mention in re.finditer(pattern, code):
                 line = start_line + code.count("\n", 0, mention.start())
-                found.setdefault((source, path), line)
-    known = [key for key in found if not graph.is_deleted(*key)]
-    known.sort(key=lambda key: (is_aside(key[1]), key))
-    named = [f"{path}:{found[source, path]}" for source, path in known]
+                if (source, path, line) not in known:
+                    found.setdefault((source, path), line)
+                    break
+    there = [key for key in found if not graph.is_deleted(*key)]
+    there.sort(key=lambda key: (is_aside(key[1]), key))
+    named = [f"{path}:{found[source, path]}" for source, path in there]
     if not named:
         return ()
     return (f"named as text, which may be a use: {name_first(named, MOST_MENTIONS)}",)

@@ -252,7 +252,7 @@ class _Resolving(OneUse):
             if found := sole(here or (() if self._is_whole(class_name) else ours), "exact"):
                 return found
         if not is_above:
-            beside = of_same_object(self._around, self._candidates)
+            beside = of_same_object(self._around, self._candidates) or self._of_module_around()
             only = sole(beside, "exact") or sole(self._members, "likely")
             is_of_ours = only and (beside or self._is_related(only.definitions[0], lineage))
             any_ = self._found.of_any_class if self._scoping.objects != "of classes" else None
@@ -261,6 +261,13 @@ class _Resolving(OneUse):
         is_foreign = len(lineage) > 1 and not any(map(known, lineage[1:]))
         others = (d for d in self._members if d.owner not in lineage[:1])
         return Meaning(() if is_foreign else tuple(others))
+
+    def _of_module_around(self) -> list[Defined]:
+        """Return what the module of Ruby around the place defines, which classes include."""
+        if self._around is None or self._at.family != "ruby":
+            return []
+        module = self._around.path if self._around.kind == "module" else self._around.scope
+        return [d for d in self._candidates if (d.at.id, d.scope) == (self._at.id, module)]
 
     def _is_whole(self, class_name: str) -> bool:
         """Whether the file has all members of the class: in other files, its name means another."""

@@ -42,7 +42,6 @@ def told(tmp_path_factory):
     ("name", "places"),
     [
         ("Total", "Cart.razor:2"),
-        ("sign_in_first", "app/carts_controller.rb:2"),
         ("CartsController.show", "config/routes.rb:1"),
         ("expire_all!", "config/recurring.yml:2"),
         ("cart_label", "app/show.html.erb:2"),  # a call by its name alone may be another's

@@ -8,6 +8,14 @@
 (superclass [(constant) @type (scope_resolution name: (constant) @type)])
 (exceptions [(constant) @type (scope_resolution name: (constant) @type)])
 (call method: (identifier) arguments: (argument_list . (string (string_content) @argument)))
+(call method: (identifier) arguments: (argument_list . (simple_symbol) @sent))
+(block_argument (simple_symbol) @passed)
+; What the body of a class tells by symbols: `before_action :sign_in, only: [:show], if: :open?`.
+(class body: (body_statement (call !receiver arguments: (argument_list) @told)))
+(module body: (body_statement (call !receiver arguments: (argument_list) @told)))
+(singleton_class body: (body_statement (call !receiver arguments: (argument_list) @told)))
+(module body: (body_statement (call !receiver block: (do_block body: (body_statement
+  (call !receiver arguments: (argument_list) @told))))))
 (scope_resolution name: (constant) @attribute)
 (class name: [(constant) @never (scope_resolution name: (constant) @never)])
 (module name: [(constant) @never (scope_resolution name: (constant) @never)])
