@@ -278,7 +278,7 @@ def measure(connection: Connection, times: dict[str, list[float]]) -> None:
         for what, ask in (("refs", navigation.references), ("callers --depth 2", two_steps)):
             began = time.perf_counter()
             try:
-                ask(Graph(connection), NameQuery(name))
+                ask(Graph(connection), NameQuery(what=name))
             except SidecarError:
                 continue
             times[what].append(time.perf_counter() - began)

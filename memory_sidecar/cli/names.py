@@ -203,7 +203,8 @@ def _ask_graph(
     call: Call, ask: Callable[[Graph, NameQuery], Cut[T]], name: str, within: CodeFilter, top_k: int
 ) -> list[T]:
     """Return the results of `ask` about `name`, which may be FILE:LINE."""
-    asked = NameQuery(_parse_line(call, name, within.sources) or call.text(name), top_k, within)
+    what = _parse_line(call, name, within.sources) or call.text(name)
+    asked = NameQuery(what=what, top_k=top_k, filter=within)
     return ask_code(call, within, lambda here: ask(here.graph, asked))
 
 

@@ -22,6 +22,7 @@ from memory_sidecar.code.files import find_place
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.model import CodeFilter, file_filter
 from memory_sidecar.code.navigation import (
+    Cutting,
     best_references,
     distinct,
     known_file,
@@ -152,7 +153,7 @@ def impact(
     sure = sorted((use for use in uses if use.confidence != "by name"), key=UsePlace.order)
     seen = {(file.source, path) for file in changed for path in (file.path, file.moved_to)}
     sure.sort(key=lambda use: use.at.file[:2] in seen and not use.meaning.is_gone)
-    return best_references(graph, sure, wanted, top_k, notices)
+    return best_references(graph, sure, Cutting(top_k=top_k, filter=wanted), notices)
 
 
 def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:

@@ -28,7 +28,7 @@ from memory_sidecar.code.results import (
     ReferenceHit,
     count_by_file,
 )
-from memory_sidecar.code.units import without_stubs
+from memory_sidecar.code.units import are_one, identity_of, without_stubs
 from memory_sidecar.code.uses import UsePlace, is_bare_call, uses_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
@@ -36,24 +36,32 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.report import list_files
 
 MAX_DEPTH = 10
+MANY_OTHERS = 3  # definitions besides: a use by name of such a one is mostly of another
 MAX_FOLLOWED = 100  # callers of one step, the surest, whose own callers are searched
 
 
-@dataclass(frozen=True, slots=True)
-class NameQuery:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cutting:
+    """Which of the places that are found an answer shows."""
+
+    top_k: int = 50
+    most_doubtful: int | None = None  # of uses by name that may mean MANY_OTHERS; None: any number
+    filter: CodeFilter = field(default_factory=CodeFilter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameQuery(Cutting):
     """A question about a name, qualified or not, or about the definition at a line."""
 
     what: str | Line
-    top_k: int = 50
-    filter: CodeFilter = field(default_factory=CodeFilter)
 
 
 def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Return the definitions of the name, the longest first, tests and other asides last."""
     found = _targets(graph, asked)
     # Overloads count as one, and so does a class with its constructors.
-    meant = {(each.at.id, each.path) for each in without_stubs(found) if each.owner != each.name}
-    confidence: Confidence = "exact" if len(meant) == 1 or len(found) == 1 else "by name"
+    meant = {identity_of(each) for each in without_stubs(found) if each.owner != each.name}
+    confidence: Confidence = "exact" if are_one(meant) or len(found) == 1 else "by name"
     is_wanted = file_filter(asked.filter)
     hits = [
         each.as_place(DefinitionHit, confidence=confidence, others=len(found) - 1)
@@ -68,7 +76,7 @@ def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     uses, targets, notices = _uses_of_query(Resolver(graph), asked)
     notices += notice_mentions(graph, targets, uses, file_filter(asked.filter))
     uses.sort(key=UsePlace.order)
-    return best_references(graph, uses, asked.filter, asked.top_k, notices)
+    return best_references(graph, uses, asked, notices)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceHit]:
@@ -103,7 +111,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         beyond = f"{unfollowed}, beyond the surest {MAX_FOLLOWED} of their step"
         notice = f"callers not followed further: {beyond}; ask for one of them by its name"
         notices = (*notices, notice)
-    return best_references(graph, found, asked.filter, asked.top_k, notices + mentions)
+    return best_references(graph, found, asked, notices + mentions)
 
 
 def report_notices(found: Cut[Any], reporter: Reporter) -> None:
@@ -253,18 +261,29 @@ def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:
 
 
 def best_references(
-    graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int, notices: Sequence[str]
+    graph: Graph, found: Iterable[UsePlace], asked: Cutting, notices: Sequence[str]
 ) -> Cut[ReferenceHit]:
-    """Return the first `top_k` of the uses in `wanted` files; equal uses on a line count once."""
-    is_wanted = file_filter(wanted)
+    """Return the first of the uses in files `asked` about; equal uses on a line count once."""
+    is_wanted = file_filter(asked.filter)
     alike: dict[tuple[object, ...], UsePlace] = {}  # `a.next = b.next`: the first is shown
     for each in (use for use in found if is_wanted(use.at.file)):
         spot = each.place.line, each.place.how, each.place.within, each.confidence
         alike.setdefault((each.at.id, each.name, *spot), each)
-    first = Cut.first([*alike.values()], top_k)
-    hits = (_reference_hit(graph, use) for use in first)
-    left = [use.at.file for use in [*alike.values()][top_k:]]
-    return Cut(hits, more=first.more, more_in=left, notices=notices)
+    kept = [*_without_most_doubtful(alike.values(), asked.most_doubtful)][: asked.top_k]
+    shown = {id(use) for use in kept}
+    left = [use.at.file for use in alike.values() if id(use) not in shown]
+    hits = (_reference_hit(graph, use) for use in kept)
+    return Cut(hits, more=len(left), more_in=left, notices=notices)
+
+
+def _without_most_doubtful(uses: Iterable[UsePlace], most: int | None) -> Iterator[UsePlace]:
+    """Yield `uses` without those beyond the first `most` that may as well mean MANY_OTHERS."""
+    doubtful = 0
+    for use in uses:
+        is_doubtful = use.confidence == "by name" and len(use.meaning.definitions) > MANY_OTHERS
+        doubtful += is_doubtful
+        if most is None or not is_doubtful or doubtful <= most:
+            yield use
 
 
 def distinct(found: Iterable[Defined]) -> list[Defined]:

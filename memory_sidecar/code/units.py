@@ -12,12 +12,14 @@ from memory_sidecar.code.graph import Defined, Graph
 
 # Not of the constructor of a class of Kotlin: `class Cart private constructor(…)`.
 _PRIVATE = re.compile(r"(?:(?!protected |class )\w+ )*?private (?!protected )")
+_OF_PLATFORM = re.compile(r"(?:\w+ )*?(?:actual|expect) ")
 
 
 def identity_of(defined: Defined) -> tuple[object, str]:
     """Return where `defined` is, `None` for anywhere, and its path: `are_one` compares these.
 
-    In C, only fields and methods in class bodies are of their file; in C#, types of a folder.
+    In C, only fields and methods in class bodies are of their file; in C#, types of a folder. What
+    Kotlin expects has an actual definition on each platform.
     """
     file: object = defined.at.id
     if defined.at.family == "c":
@@ -26,6 +28,8 @@ def identity_of(defined: Defined) -> tuple[object, str]:
         file = file if is_inside else None
     elif defined.at.family == "csharp":
         file = not defined.is_type or "partial " in defined.signature or defined.at.folder
+    elif defined.at.file.language == "kotlin" and _OF_PLATFORM.match(defined.signature):
+        file = None
     return file, defined.path
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -40,6 +40,7 @@ from memory_sidecar.mcp.where import (
 )
 
 MAX_PLACES = 200
+MOST_DOUBTFUL = 5  # uses by name alone of a name that many define, unless more are asked for
 More = Annotated[int, about("found besides")]
 Hit = DefinitionHit | ReferenceHit | MapEntry
 H = TypeVar("H", DefinitionHit, ReferenceHit)
@@ -78,9 +79,15 @@ class Definitions(Answer):
     definitions: tuple[DefinitionHit, ...]
     more: More = 0
 
+    is_doubted: ClassVar[bool] = False  # whether it says how sure each is
+
     def text(self) -> str:
-        left = _left_out(self.definitions, self.more)
-        return _list_hits(self.definitions, _definition_row, left)
+        row_of = partial(_definition_row, is_doubted=self.is_doubted)
+        return _list_hits(self.definitions, row_of, _left_out(self.definitions, self.more))
+
+
+class Callees(Definitions):
+    is_doubted = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +143,10 @@ def callers(caller: Caller, asked: OfCallers, report: Reporter) -> References:
     return References.of(found)
 
 
-def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
+def callees(caller: Caller, asked: OfName, report: Reporter) -> Callees:
     """What a name calls."""
     found = _ask(caller, asked, navigation.callees, report)
-    return Definitions(definitions=tuple(found), more=found.more)
+    return Callees(definitions=tuple(found), more=found.more)
 
 
 def impact(caller: Caller, asked: OfChange, report: Reporter) -> References:
@@ -233,15 +240,17 @@ def _focus(caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter) -
 def _ask(
     caller: Caller, asked: OfName, ask: Callable[[Graph, NameQuery], Cut[T]], report: Reporter
 ) -> Cut[T]:
+    most = None if "top_k" in asked.model_fields_set else MOST_DOUBTFUL
     within = code_filter(caller, asked, report)
+    query = partial(NameQuery, top_k=asked.top_k, most_doubtful=most)
 
     def answer(here: Snapshot) -> Cut[T]:
         graph = here.graph
         if not parse_place(asked.name):
-            return ask(graph, NameQuery(asked.name, asked.top_k, within))
+            return ask(graph, query(what=asked.name, filter=within))
         file = _file(caller, graph, asked.name, asked.source, report)
         place = Line(file.source.name, file.path, file.first)
-        return ask(graph, NameQuery(place, asked.top_k, _around(within, [place.source])))
+        return ask(graph, query(what=place, filter=_around(within, [place.source])))
 
     found = caller.codebase.navigate(within, answer, reporter=report)
     report_notices(found, report)
@@ -300,9 +309,9 @@ def _left_out(shown: Sequence[Hit], more: int, more_in: str = "") -> str:
     return visible_line(f"{count}: {way}") if more else ""
 
 
-def _definition_row(hit: DefinitionHit, file: str) -> PlaceLine:
+def _definition_row(hit: DefinitionHit, file: str, *, is_doubted: bool) -> PlaceLine:
     inside = f" in {hit.enclosing}" if hit.enclosing else ""
-    sure = "" if hit.confidence == "exact" else f" ({hit.confidence})"
+    sure = f" ({hit.confidence})" if is_doubted and hit.confidence != "exact" else ""
     return PlaceLine(file, f"{hit.start_line}-{hit.end_line}{inside}", sure, hit.signature)
 
 

@@ -1,4 +1,4 @@
-"""What a stub of Python declares is what the module beside it defines."""
+"""What a stub of Python declares, or Kotlin expects, is what is defined elsewhere."""
 
 from __future__ import annotations
 
@@ -94,3 +94,25 @@ def test_what_is_private_is_used_in_its_own_file_only(tmp_path):
     assert ask("refs", "P.Go") == ["A.cs:2 by name", "B.cs:1 by name"]
     assert ask("refs", "P.Sum") == ["B.cs:1 by name"]
     assert ask("refs", "Api.run") == ["A.java:1 exact"]
+
+
+def test_what_kotlin_expects_is_one_with_what_each_platform_has(tmp_path):
+    shared = "expect object Tools {\n    fun id(): String\n}\n\nexpect fun Tools.stamp(): Long\n"
+    actual = shared.replace("expect", "actual").replace("fun id", "actual fun id")
+    write_tree(
+        tmp_path / "shop",
+        {
+            "common/Tools.kt": f"package shop\n\n{shared}",
+            "jvm/Tools.jvm.kt": f"package shop\n\n{actual}",
+            "js/Tools.js.kt": f"package shop\n\n{actual}",
+            "common/Cart.kt": "package shop\n\nval id = Tools.id()\nval stamp = Tools.stamp()\n",
+        },
+    )
+    told = told_in(tmp_path / "shop")
+    assert told("def", "Tools.id") == [
+        "common/Tools.kt:4 exact",
+        "js/Tools.js.kt:4 exact",
+        "jvm/Tools.jvm.kt:4 exact",
+    ]
+    assert told("refs", "Tools.id") == ["common/Cart.kt:3 exact"]
+    assert told("refs", "stamp") == ["common/Cart.kt:4 likely"]

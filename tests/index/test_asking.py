@@ -63,7 +63,7 @@ def test_uses_mean_the_definition_in_a_file_just_renamed_without_a_notice(
     folder = tmp_path / "project" / "old"
     (folder / "heron.py").rename(folder / "stork.py")
     found = codebase.navigate(
-        CodeFilter(), lambda here: references(here.graph, NameQuery("heron")), reporter=notices
+        CodeFilter(), lambda here: references(here.graph, NameQuery(what="heron")), reporter=notices
     )
     assert found.notices == ()
     assert [use.filename for use in found] == ["old/use.py", "old/use.py"]

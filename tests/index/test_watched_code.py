@@ -453,7 +453,7 @@ def _is_saved_or_on_its_way(codebase: Codebase, name: str) -> bool:
 
 
 def _definitions_of(name: str, here: Snapshot) -> list[str]:
-    return [hit.filename for hit in definitions(here.graph, NameQuery(name))]
+    return [hit.filename for hit in definitions(here.graph, NameQuery(what=name))]
 
 
 def test_the_barrier_minds_no_source_that_is_not_asked_for(codebase, live, root, tmp_path, notices):

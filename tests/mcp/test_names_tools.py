@@ -428,3 +428,26 @@ def test_the_outline_of_markdown_has_its_headings(reader, project):
         "    9-15  ## Cards",
         "   17-17  # End",
     ]
+
+
+def test_uses_by_name_of_what_many_define_are_few_unless_more_are_asked_for(reader, project):
+    kinds = "".join(f"class Kind{n}:\n    def pack(self): ...\n" for n in range(6))
+    uses = "".join(f"def use_{n}(it):\n    it.pack()\n" for n in range(20))
+    write_tree(project, {"kinds.py": kinds, "uses.py": uses})
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "refs", name="Kind0.pack"))
+    assert told.count("it.pack()") == names.MOST_DOUBTFUL
+    assert told.endswith("15 more, in uses.py (15): a larger top_k gives them")
+    assert text_of(call(reader, "refs", name="Kind0.pack", top_k=50)).count("it.pack()") == 20
+
+
+def test_of_several_definitions_of_a_name_none_is_called_doubtful(reader, project):
+    kinds = "class Bag:\n    def pack(self): ...\nclass Box:\n    def pack(self): ...\n"
+    write_tree(project, {"kinds.py": f"{kinds}def use(it):\n    it.pack()\n"})
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "def", name="pack"))
+    assert told.splitlines()[1:] == [
+        "  2-2 in Bag  def pack(self)",
+        "  4-4 in Box  def pack(self)",
+    ]
+    assert "(by name)" in text_of(call(reader, "callees", name="use"))
