@@ -35,7 +35,6 @@ from memory_sidecar.daemon.link import OutputClosed, read_part
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
 
 MAX_COLUMNS = 100
-_TEXTS = {"query", "text", "texts"}  # arguments that are a text
 
 
 def show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -226,7 +225,7 @@ def _run(call: Call) -> int:
         call.stderr.write(error.format_message() + "\n")
         return error.exit_code
     except click.ClickException as error:
-        call.print_error(_as_usage_error(error))
+        call.print_error(cli.usage_error(error, call.arguments))
         return error.exit_code
     except SidecarError as error:
         call.reporter.close()
@@ -332,19 +331,3 @@ def _check_text(arguments: Sequence[str]) -> None:
         raise UsageError(
             f"the argument {argument[:40]!r} is not text", hint="leave out NUL and the like"
         )
-
-
-def _as_usage_error(error: click.ClickException) -> UsageError:
-    context = getattr(error, "ctx", None)
-    hint = f"see `{context.command_path} --help`" if context else ""
-    if isinstance(error, click.NoSuchOption) and context:
-        option, path = error.option_name, context.command_path
-        if isinstance(context.command, Group):
-            hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them"
-            return UsageError(f"{option} cannot stand before a command", hint=hint)
-        if option == "--db":
-            text = "--db names one database, and this is about no single one"
-            return UsageError(text, hint="leave it out; --data-dir names a data directory")
-        if any(param.name in _TEXTS for param in context.command.params):
-            hint = f"a text that begins with a dash comes after `--`; {hint}"
-    return UsageError(error.format_message().removesuffix("."), hint=hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from itertools import pairwise
 from typing import Any
@@ -14,6 +14,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.cli.numbers import FRACTION, Count
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import is_utf8
 
@@ -107,6 +108,7 @@ SYNONYMS = {
     "version": "about",
 }
 _MIN_SIMILARITY = 0.7
+_TEXTS = {"query", "text", "texts"}  # arguments that are a text
 
 
 class Group(click.Group):
@@ -125,6 +127,35 @@ class Group(click.Group):
         if meant:
             hint = f"did you mean {' or '.join(meant[:2])}? {hint}"
         return UsageError(f"there is no command {word!r}", hint=hint)
+
+    def usage_error(self, error: click.ClickException, arguments: Sequence[str]) -> UsageError:
+        """Return `error`, met by this whole command line's `arguments`, with what to do next."""
+        context = getattr(error, "ctx", None) or self._context_of(arguments)
+        path = context.command_path
+        hint = f"see `{path} --help`"
+        if isinstance(error, click.NoSuchOption):
+            option = error.option_name
+            if isinstance(context.command, Group):
+                hint = (
+                    f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them"
+                )
+                return UsageError(f"{option} cannot stand before a command", hint=hint)
+            if option == "--db":
+                text = "--db names one database, and this is about no single one"
+                return UsageError(text, hint="leave it out; --data-dir names a data directory")
+            if any(param.name in _TEXTS for param in context.command.params):
+                hint = f"a text that begins with a dash comes after `--`; {hint}"
+        return UsageError(error.format_message().removesuffix("."), hint=hint)
+
+    def _context_of(self, arguments: Sequence[str]) -> click.Context:
+        """Return the context of the command that `arguments` name: click gives some errors none."""
+        context = click.Context(self, info_name=PROGRAM)
+        for word in arguments:
+            group = context.command
+            if not isinstance(group, Group) or (named := group.get_command(context, word)) is None:
+                break
+            context = click.Context(named, context, info_name=word)
+        return context
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]

@@ -223,7 +223,7 @@ def _make(
     root: Root, path: Path, templates: str, folders: tuple[str, ...], values: dict[str, str]
 ) -> list[Path]:
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is not a folder")
+        raise UsageError(f"{path} is not a folder", hint="name a folder, or a new one")
     for folder in folders:
         root.tree.make(path / folder)
     above = _TEMPLATES / templates

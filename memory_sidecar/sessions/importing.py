@@ -34,7 +34,9 @@ def read_documents(
     try:
         imported = read_sessions(read_user_file(file, MAX_IMPORT_BYTES), name=file.name)
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{file} cannot be read: {error.strerror}", hint="let yourself read it, then import it"
+        ) from error
     if imported.problems:
         reporter.notice(f"{file.name}: {' and '.join(imported.problems)}, left out")
     return list(imported.documents)

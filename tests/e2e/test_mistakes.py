@@ -91,6 +91,10 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("session", "find", "x"), 2, "`memory-sidecar session search`"),
     (PROJECT, ("xyzzy",), 2, "--help"),
     (PROJECT, ("search", "total", "--topk", "3"), 2, "--top-k"),
+    (PROJECT, ("search", "total", "--top-k"), 2, "`memory-sidecar search --help`"),
+    (PROJECT, ("session", "list", "--agent"), 2, "`memory-sidecar session list --help`"),
+    (PROJECT, ("status", "--watch=1"), 2, "`memory-sidecar status --help`"),
+    (PROJECT, ("--data-dir",), 2, "`memory-sidecar --help`"),
     (PROJECT, ("--agent", "bob", "recent"), 2, "`memory-sidecar COMMAND --agent`"),
     (PROJECT, ("source", "--agent", "bob", "list"), 2, "`memory-sidecar source COMMAND --agent`"),
     (PROJECT, ("search", "total", "--path", "a[b"), 2, "without its ]"),
@@ -114,6 +118,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("source", "add", "../elsewhere", "--name", "project"), 2, "another name"),
     (PROJECT, ("search", "x", "--source", "projekt"), 3, "there are: project"),
     (PROJECT, ("search", "x", "--source", "project", "--all"), 2, "leave one of them out"),
+    (PROJECT, ("context", "init", "settings.toml"), 2, "name a folder"),
     # Values
     (PROJECT, ("search", ""), 2, "say what you are looking for"),
     (PROJECT, ("search", "total", "-n", "-1"), 2, "from 1 to 1,000"),
