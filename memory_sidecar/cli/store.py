@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from memory_sidecar.cli.options import (
     with_agent,
     with_hash,
 )
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import NEVER, parse_coming_time
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.model import OWN_DIRECTORY
@@ -125,14 +127,26 @@ def update(
 
 
 def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered:
-    """Print `verb`, the memory's path and its near duplicates; returns `remembered`."""
+    """Print `verb`, the memory's path, and what it repeats or may contradict; returns it."""
     shown = call.mask(remembered)
     near = (
         f"nearly the same{' in shared' * each.shared}: {each.path} ({each.cosine:.2f})"
         f" {each.summary}".rstrip()
         for each in shown.near_duplicates
     )
-    return call.show(shown, [f"{verb} {shown.path}", *near])
+    against = [
+        f"may contradict{' in shared' * each.shared}: {each.path} ({each.why})"
+        f" {each.summary}".rstrip()
+        for each in shown.may_contradict
+    ]
+    own = [each.path for each in shown.may_contradict if not each.shared]
+    if own:
+        replaced = [word for path in own for word in ("--supersedes", path)]
+        command = shlex.join(["memory-sidecar", "update", shown.path, *replaced])
+        against.append(
+            call.hint(f"  to replace {pluralize(len(own), 'memory', 'memories')}: `{command}`")
+        )
+    return call.show(shown, [f"{verb} {shown.path}", *near, *against])
 
 
 @click.command()

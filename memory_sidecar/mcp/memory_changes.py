@@ -19,7 +19,7 @@ from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Changes, Draft
-from memory_sidecar.memories.results import NearDuplicate, PruneCandidate, Remembered
+from memory_sidecar.memories.results import Contradicted, NearDuplicate, PruneCandidate, Remembered
 
 BATCH = about("What the user passes to `memory-sidecar restore --batch`.")
 
@@ -32,6 +32,9 @@ class Changed(Answer):
     changed: bool
     hash: Annotated[str, about("For a later update_memory: if_hash.")]
     near_duplicates: Annotated[tuple[NearDuplicate, ...], about("Consider updating one of them.")]
+    may_contradict: Annotated[
+        tuple[Contradicted, ...], about("Name those it replaces to update_memory: supersedes.")
+    ]
     uri: str
 
     def text(self) -> str:
@@ -43,6 +46,12 @@ class Changed(Answer):
         lines += [
             quote_line(f"{each.path}{' (shared)' * each.shared}  {each.summary}")
             for each in self.near_duplicates
+        ]
+        if self.may_contradict:
+            lines.append(f"may contradict ({DATA}); if it replaces one, update_memory: supersedes")
+        lines += [
+            quote_line(f"{each.path}{' (shared)' * each.shared}  {each.summary} ({each.why})")
+            for each in self.may_contradict
         ]
         return "\n".join(lines)
 

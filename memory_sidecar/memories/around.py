@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Annotated, Any
 
@@ -20,9 +21,11 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign, words_and_phrases
+from memory_sidecar.memories.contradiction import NEAR, may_contradict
 from memory_sidecar.memories.files import statement_of, title_of
 from memory_sidecar.memories.lookup import paths_there
 from memory_sidecar.memories.model import (
+    EXPIRED_SQL,
     SUPERSEDED_SQL,
     Relation,
     address_of,
@@ -30,7 +33,7 @@ from memory_sidecar.memories.model import (
     parse_address,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX
-from memory_sidecar.memories.results import Memory, NearDuplicate
+from memory_sidecar.memories.results import Contradicted, Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 NEAR_DUPLICATE = 0.93
@@ -109,14 +112,24 @@ def near_duplicates(
     return tuple(_others_like(connection, store, first, path)[:MAX_NEAR])
 
 
-def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[NearDuplicate, ...]:
-    """List the near duplicates of the agent's memory at `path`, also among the shared memories.
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What is near to a memory that was just written, the nearest first, at most MAX_NEAR each."""
 
-    Without a model there are none, and a notice says why.
+    duplicates: tuple[NearDuplicate, ...] = ()
+    contradicted: tuple[Contradicted, ...] = ()
+
+
+def near_readable(agent: AgentDatabase, path: str, project: str, reporter: Reporter) -> Near:
+    """Find what the agent's memory at `path`, of `project`, repeats or may contradict.
+
+    Looks among the shared memories, too. Without a model nothing is found, and a notice says why.
     """
+    find_contradicted = partial(_contradicted, project=project, now=agent.clock())
     with (store := agent.data.open()).reading() as connection:
         first = _first_chunk(connection, path)
         near = _others_like(connection, store, first, path)
+        against = find_contradicted(connection, store, first, path) if first else []
     if first is None:
         notice_no_model(agent.data.models, reporter)
     if first is not None and agent.shared is not None and agent.shared.paths.db.exists():
@@ -126,7 +139,36 @@ def near_readable(agent: AgentDatabase, path: str, reporter: Reporter) -> tuple[
         ):
             found = memories_like(connection, store, *first)
             near += [replace(each, shared=True) for each in found]
-    return tuple(sorted(near, key=lambda each: -each.cosine)[:MAX_NEAR])
+            others = find_contradicted(connection, store, first, "")
+            against += [replace(each, shared=True) for each in others]
+    against = against[:MAX_NEAR]
+    told = {(each.path, each.shared) for each in against}
+    near = [each for each in near if (each.path, each.shared) not in told]
+    return Near(tuple(sorted(near, key=lambda each: -each.cosine)[:MAX_NEAR]), tuple(against))
+
+
+def _contradicted(
+    connection: Connection,
+    store: DerivedStore,
+    first: tuple[Vector, str],
+    path: str,
+    *,
+    project: str,
+    now: int,
+) -> list[Contradicted]:
+    """List the memories that hold and that the one at `path` may contradict, the nearest first."""
+    vector, text = first
+    holding = (
+        "SELECT 1 FROM memories WHERE path = :path AND (project IN ('', :project)"
+        f" OR :project = '') AND NOT {SUPERSEDED_SQL} AND NOT {EXPIRED_SQL}"
+    )
+    return [
+        Contradicted(other, title_of(summary, said), why.value, shared=False)
+        for other, summary, said, cosine in _nearest(connection, store, vector, least=NEAR)
+        if other != path
+        and (why := may_contradict(said, text, cosine=cosine))
+        and connection.execute(holding, {"path": other, "project": project, "now": now}).get
+    ]
 
 
 def notice_no_model(models: Models, reporter: Reporter) -> None:
@@ -166,24 +208,12 @@ def memories_like(
     `vector`: that of `text`. With `embed`, also those that resemble it, each compared without its
     line about a session.
     """
-    view = store.indexes[MEMORY_CHUNKS.vector_table].view(connection)
-    ids, cosines = view.cosines(vector)
     least = NEAR_DUPLICATE if embed is None else RESEMBLING
-    near = np.flatnonzero(cosines >= least - (SESSION_COST if embed else 0))
-    near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
     found: list[tuple[float, str, str]] = []
-    for at in near.tolist():
-        row: Any = connection.execute(
-            "SELECT path, summary, c.text FROM memories"
-            " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
-            " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
-            (int(ids[at]),),
-        ).get
-        if row is None:
-            continue
-        path, summary, said = row
-        cosine = float(cosines[at])
-        if embed is not None and (statement := statement_of(said)) != said:
+    near = _nearest(connection, store, vector, least=least - (SESSION_COST if embed else 0))
+    for path, summary, first, as_it_is in near:
+        said, cosine = first, as_it_is
+        if embed is not None and (statement := statement_of(first)) != first:
             said, cosine = statement, float(embed([statement])[0] @ vector)
         if cosine >= least and may_say_the_same(text, said):
             found.append((-min(cosine, 1.0), path, title_of(summary, said)))
@@ -191,6 +221,28 @@ def memories_like(
         NearDuplicate(path, summary, round(-less, 4), shared=False)
         for less, path, summary in sorted(found)
     ]
+
+
+def _nearest(
+    connection: Connection, store: DerivedStore, vector: Vector, *, least: float
+) -> Iterator[tuple[str, str, str, float]]:
+    """Yield the memories whose first chunk is near to `vector`: path, summary, chunk and cosine.
+
+    The nearest come first. Of the chunks with a cosine of `least`, MAX_CANDIDATES are looked at.
+    """
+    view = store.indexes[MEMORY_CHUNKS.vector_table].view(connection)
+    ids, cosines = view.cosines(vector)
+    near = np.flatnonzero(cosines >= least)
+    near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
+    for at in near.tolist():
+        row: Any = connection.execute(
+            "SELECT path, summary, c.text FROM memories"
+            " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
+            " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
+            (int(ids[at]),),
+        ).get
+        if row is not None:
+            yield *row, float(cosines[at])
 
 
 def may_say_the_same(text: str, other: str) -> bool:

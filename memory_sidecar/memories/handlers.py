@@ -18,7 +18,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
-from memory_sidecar.memories.around import near_readable
+from memory_sidecar.memories.around import Near, near_readable
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, normalised_content, tags_by_key
@@ -322,6 +322,8 @@ class Memories(Recall):
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
         if page.is_expired(self._agent.clock()):
             self._reporter.notice(f"{path} has expired already: no search finds it")
+        anew = finds_near and written.changed
+        near = near_readable(self._agent, path, page.project, self._reporter) if anew else Near()
         return build_from(
             Remembered,
             page,
@@ -337,9 +339,8 @@ class Memories(Recall):
             created_at=iso_utc(page.created_at),
             updated_at=iso_utc(page.updated_at),
             expires_at=None if page.expires_at is None else iso_utc(page.expires_at),
-            near_duplicates=near_readable(self._agent, path, self._reporter)
-            if finds_near and written.changed
-            else (),
+            near_duplicates=near.duplicates,
+            may_contradict=near.contradicted,
         )
 
     def _look_up(self, ask: Callable[..., list[str]], *given: str) -> list[str]:

@@ -144,6 +144,16 @@ class NearDuplicate:
     shared: Annotated[bool, about("one of the shared memories, where the agent has its own")]
 
 
+@dataclass(frozen=True, slots=True)
+class Contradicted:
+    """An older memory that may no longer hold, as a newer one near to it says otherwise."""
+
+    path: str
+    summary: Annotated[str, about("or how it begins")]
+    why: Annotated[str, about("what in the words of both says so")]
+    shared: Annotated[bool, about("one of the shared memories, where the agent has its own")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
     """A memory after a change."""
@@ -165,6 +175,7 @@ class Remembered:
     project: Annotated[str, about("that it was made in, or empty")]
     supersedes: tuple[str, ...]
     near_duplicates: tuple[NearDuplicate, ...]
+    may_contradict: tuple[Contradicted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

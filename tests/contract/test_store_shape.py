@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 import pytest
 
@@ -93,6 +94,31 @@ def test_near_duplicates_are_named(serve):
     (near,) = again["near_duplicates"]
     assert near["path"] == first["path"]
     assert 0.93 <= near["cosine"] <= 1
+    assert again["may_contradict"] == []
+
+
+def test_a_memory_that_may_no_longer_hold_is_named_until_it_is_superseded(serve):
+    call = ("--agent", "architect", "--category", "decision", "--json")
+    old = serve("store", "Seat holds live in Redis for 8 minutes.", *call).json
+    new = serve("store", "Seat holds live in Redis for 12 minutes now.", *call).json
+    assert new["near_duplicates"] == []
+    (against,) = new["may_contradict"]
+    assert against == {
+        "path": old["path"],
+        "summary": "Seat holds live in Redis for 8 minutes.",
+        "why": "speaks of a change",
+        "shared": False,
+    }
+    other = serve("store", "The quay opens at six.", *call).json["path"]
+    text = "Seat holds live in Redis for 9 minutes."
+    told = serve("update", other, text, "--agent", "architect").out
+    assert f"\nmay contradict: {new['path']} (other numbers) Seat holds" in told
+    command = told.partition("to replace 2 memories: `memory-sidecar ")[2].partition("`")[0]
+    assert serve(*shlex.split(command), "--json").json["supersedes"] == [old["path"], new["path"]]
+
+    text = "Seat holds live in Redis for 10 minutes."
+    again = serve("store", text, *call, "--supersedes", other).json
+    assert again["may_contradict"] == []
 
 
 @pytest.mark.parametrize(

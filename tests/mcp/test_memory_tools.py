@@ -470,6 +470,14 @@ def test_near_duplicates_are_told_of_what_is_said_anew_alone(newcomer):
     assert [each["path"] for each in anew["near_duplicates"]] == [near]
 
 
+def test_a_memory_that_a_new_one_may_contradict_is_told_as_data(newcomer):
+    same = "Mails of the worker that could not be sent to a customer are retried"
+    old = remember(newcomer, f"{same} 3 times.")
+    told = text_of(call(newcomer, "store_memory", content=f"{same} 5 times now.", category=""))
+    assert "if it replaces one, update_memory: supersedes" in told
+    assert f"\n> {old} {same} 3 times. (speaks of a change)" in told
+
+
 def test_what_a_memory_rests_on_and_what_replaced_it_is_told_with_it_in_text(newcomer):
     old = remember(newcomer, evidence=["src/pay.py"], links=["x" * 5000], expires="30d")
     given(newcomer, "update_memory", path=old, status="proven", pinned=True)

@@ -515,6 +515,22 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     assert again.near_duplicates == ()
 
 
+def test_what_is_said_of_another_project_is_no_contradiction(knowledge):
+    same = "Mails of the worker that could not be sent to a customer are retried"
+    old, new = f"{same} 3 times", f"{same} 5 times now"
+    store = knowledge.memories().store
+    paths = [store(Draft(content=f"{old} {p}", project=p)).path for p in ("shop", "")]
+    hub = store(Draft(content=f"{old} hub", project="hub")).path
+    shared = knowledge.memories().share(hub)
+
+    found = store(Draft(content=new, project="shop")).may_contradict
+
+    assert {each.path for each in found} == {*paths}
+    assert {each.why for each in found} == {"speaks of a change"}
+    found = store(Draft(content=f"{new} hub", project="hub")).may_contradict
+    assert (shared.path, True) in {(each.path, each.shared) for each in found}
+
+
 def test_without_a_model_near_duplicates_are_said_not_to_be_looked_for(knowledge):
     knowledge._models.version = ""
     first = knowledge.memories().store(Draft(content="one two three"))

@@ -1,0 +1,39 @@
+"""Which of two texts that are near to each other may contradict the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.memories.contradiction import NEAR, NEAR_IF_COUNTED, Doubt, may_contradict
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "doubt"),
+    [
+        ("We use RabbitMQ for jobs.", "Jobs run from Postgres; RabbitMQ was removed.", "CHANGED"),
+        ("Data is deleted after 18 months.", "Data is deleted 12 months later now.", "CHANGED"),
+        ("Wir liefern freitags aus.", "Freitags liefern wir nicht mehr aus.", "CHANGED"),
+        ("Deploy on Fridays after lunch.", "Never deploy on Fridays.", "DENIED"),
+        ("Do not squash commits.", "Always squash commits.", "DENIED"),
+        ("Don\u2019t squash commits.", "Always squash commits.", "DENIED"),
+        ("Retry failed mails 3 times.", "Failed mails: retry them five times.", "COUNTED"),
+        ("Uploads of 20 MB are accepted.", "Accept uploads of 1,000 MB.", "COUNTED"),
+        ("Retry failed mails 3 times.", "Mails that failed: retry three times.", None),
+        ("Retry failed mails 3 times.", "Retry of failed mails takes 5 minutes.", None),
+        ("Never deploy on Fridays.", "Do not deploy on Fridays.", None),
+        ("Uses Python 3.11.", "The lock file of Python is uv.lock.", None),
+        ("The cache lives in Redis.", "Invoices are numbered again since May, never twice.", None),
+        ("", "Never deploy on Fridays.", None),
+        ("缓存在 Redis 里", "缓存不在 Redis 里", None),
+    ],
+)
+def test_a_newer_text_may_contradict_an_older_one(older, newer, doubt):
+    assert may_contradict(older, newer, cosine=0.9) == (Doubt[doubt] if doubt else None)
+
+
+def test_what_is_not_near_or_counts_two_similar_things_does_not():
+    older, newer = "Retry failed mails 3 times.", "Retry failed hooks and mails 5 times."
+    assert may_contradict(older, newer, cosine=NEAR_IF_COUNTED) is Doubt.COUNTED
+    assert may_contradict(older, newer, cosine=NEAR_IF_COUNTED - 0.01) is None
+    assert may_contradict("Squash commits.", "Never squash commits.", cosine=NEAR) is Doubt.DENIED
+    assert may_contradict("Squash commits.", "Never squash commits.", cosine=NEAR - 0.01) is None
