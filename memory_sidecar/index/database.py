@@ -30,7 +30,7 @@ from memory_sidecar.index import lacks
 from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending
-from memory_sidecar.index.index_run import EmbedScope, index_sources
+from memory_sidecar.index.index_run import EmbedScope, IndexRun
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import known_sources, scanned_sources
 from memory_sidecar.index.requests import Urgency
@@ -111,17 +111,26 @@ class Database(Generic[S]):
         later. The rows of an absent source stay, with a notice; if all are absent, this raises.
         """
 
-        def work(reporter: Reporter) -> IndexReport:
-            wanted = self._with_missing(sources, reporter)
-            embeds = not self.is_watching if embed is None else embed
-            return index_sources(self.owner, wanted, reporter, full=full, embed=embeds)
+        embeds = not self.is_watching if embed is None else embed
+
+        def work(reporter: Reporter) -> IndexRun:
+            wanted = lacks.with_missing(self.owner, self.sources(), sources, reporter)
+            run = IndexRun(self.owner, wanted)
+            run.pass_over(reporter, full=full)
+            if not self.is_watching:  # else the lock might have to be waited for once more
+                run.embed(embeds, reporter)
+            return run
 
         defined = {each.name: each for each in sources}
         for watched in self.owner.watched_sources():
             before = watched.source
             if defined.get(before.name, before) != before:
                 self.owner.unwatch(before.name)  # ends its passes by other excludes
-        return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
+        run = self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
+        if self.is_watching and embeds:
+            vectors = partial(run.embed, embeds)
+            self.ask(vectors, reporter, patience_s=INDEX_PATIENCE_S, urgency=Urgency.VECTORS)
+        return self.recovering(run.report, reporter)
 
     def rescan(
         self,
@@ -155,10 +164,17 @@ class Database(Generic[S]):
             if wait([done], timeout=wait_s).done:
                 done.result()
 
-    def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
+    def ask(
+        self,
+        work: Callable[[Reporter], T],
+        reporter: Reporter,
+        *,
+        patience_s: float,
+        urgency: Urgency = Urgency.LONG,
+    ) -> T:
         """Have the owner run `work`, and return its result. Raises StoreBusy, SidecarError."""
         try:
-            done = self.owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s)
+            done = self.owner.loop.ask(work, reporter, urgency=urgency, patience_s=patience_s)
         except Stopped as error:
             kind = NotFound if isinstance(error, SourceGone) else SidecarError
             raise kind(
@@ -332,18 +348,3 @@ class Database(Generic[S]):
         if any(live.error for name, live in self.states().items() if name in names):
             ends.append(now_s + lacks.REST_S)
         return max(0.0, max(ends, default=now_s) - now_s)
-
-    def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
-        """Return `asked` and the sources without rows, unless their watch indexes those anyway.
-
-        Deletes the rows of sources no longer registered, for example because their list was lost.
-        """
-        names = {source.name for source in asked}
-        others = [source for source in self.sources() if source.name not in names]
-        store = self.open()
-        with store.reading() as connection:
-            known, missing = lacks.known_and_missing(self.file, connection, others, reporter)
-        for name in known - names - {source.name for source in others}:
-            store.forget_source(name)
-        self.owner.watch(*asked, *missing)
-        return list(asked) if self.is_watching else [*asked, *missing]

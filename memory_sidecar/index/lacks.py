@@ -13,7 +13,7 @@ from memory_sidecar.core.results import Reporter, name_all
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.index_run import index_sources
+from memory_sidecar.index.index_run import IndexRun
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import SourceState, known_sources
 from memory_sidecar.index.requests import Urgency
@@ -39,6 +39,24 @@ def known_and_missing(
         names = ", ".join(source.name for source in missing)
         reporter.notice(f"{file.path.name} holds nothing of {names}: indexing it")
     return set(known), missing
+
+
+def with_missing(
+    owner: Owner[Any], registered: Sequence[Source], asked: Sequence[Source], reporter: Reporter
+) -> list[Source]:
+    """Return `asked` and the `registered` sources without rows, unless their watch indexes those.
+
+    Deletes the rows of sources no longer registered, for example because their list was lost.
+    """
+    names = {source.name for source in asked}
+    others = [source for source in registered if source.name not in names]
+    store = owner.file.open()
+    with store.reading() as connection:
+        known, missing = known_and_missing(owner.file, connection, others, reporter)
+    for name in known - names - {source.name for source in others}:
+        store.forget_source(name)
+    owner.watch(*asked, *missing)
+    return list(asked) if owner.loop.runs_in_background else [*asked, *missing]
 
 
 def index_missing(
@@ -70,7 +88,9 @@ def index_missing(
         with owner.file.open().reading() as connection:  # another request may have built them
             known = known_sources(connection)
         if still_missing := [each for each in missing if each.name not in known]:
-            index_sources(owner, still_missing, reporter, embed=embeds)
+            run = IndexRun(owner, still_missing)
+            run.pass_over(reporter)
+            run.embed(embeds, reporter)
 
     try:
         owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s)

@@ -215,15 +215,16 @@ class Loop:
         self.is_closing.clear()
         return True
 
-    def serve(self) -> bool:
-        """Run the queued requests that are more urgent than the running work.
+    def serve(self, *, during: Urgency | None = None) -> bool:
+        """Run the queued requests that are more urgent than `during`, by default the running work.
 
         Returns whether there were any. Long work calls this between two of its slices.
         """
         has_served = False
         while not self.is_closing.is_set():
             is_late = self._now_s() >= self._late_at_s
-            request = self._queue.take(more_urgent(self._urgency, is_late=is_late))
+            urgency = self._urgency if during is None else during
+            request = self._queue.take(more_urgent(urgency, is_late=is_late))
             if request is None:
                 break
             with self._working_at(request.urgency, late_at_s=request.late_at_s):

@@ -22,8 +22,9 @@ class Urgency(IntEnum):
     SHORT = 0  # takes milliseconds, and a caller waits
     BARRIER = 1  # indexes earlier saves, for a caller who waits with a deadline
     LONG = 2  # may take long, and a caller waits
-    BACKGROUND = 3  # no caller waits
-    IDLE = 4  # of a loop without work: every request comes before it
+    VECTORS = 3  # takes longest, and a caller waits: for the vectors of rows that are there already
+    BACKGROUND = 4  # no caller waits
+    IDLE = 5  # of a loop without work: every request comes before it
 
 
 def more_urgent(urgency: Urgency, *, is_late: bool) -> set[Urgency]:

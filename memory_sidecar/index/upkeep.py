@@ -26,7 +26,7 @@ def rebuild(
     """
     paths = database.paths
 
-    def work(reporter: Reporter) -> IndexReport:
+    def begin(_: Reporter) -> tuple[list[Source], list[NotFound]]:
         store = database.open()
         if all_of_it and (damage := damage_of(paths.db)):
             raise StoreCorrupt(f"{paths.db} is damaged: {damage}", path=paths.db)
@@ -38,16 +38,17 @@ def rebuild(
                 readable.append(source)
             except NotFound as error:
                 problems.append(error)
-        for source in readable:  # without its state, the pass below derives every row again
+        for source in readable:  # without its state, the next pass derives every row again
             remove_state(paths.flow_state(source.name))
-        report = database.update(readable, reporter, embed=True) if readable else None
-        for problem in problems[1:]:
-            reporter.notice(problem.with_hint)
-        if problems or report is None:
-            raise problems[0]
-        return report
+        return readable, problems
 
-    return database.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
+    readable, problems = database.ask(begin, reporter, patience_s=INDEX_PATIENCE_S)
+    report = database.update(readable, reporter, embed=True) if readable else None
+    for problem in problems[1:]:
+        reporter.notice(problem.with_hint)
+    if problems or report is None:
+        raise problems[0]
+    return report
 
 
 def _require_files(source: Source) -> None:
