@@ -40,6 +40,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import Any, ClassVar
 
 _DISK_FAILS = (errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV, errno.EFBIG, errno.ENOLCK)
@@ -54,6 +55,10 @@ class SidecarError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(one_line(message))
         self.hint = one_line(hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be copied, and come from another process, whatever its class is made of."""
+        return __newobj__, (type(self), *self.args), self.__dict__
 
     @property
     def message(self) -> str:

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import errno
+import pickle
 import subprocess
 import sys
+from copy import copy
 
 import pytest
 
 from memory_sidecar.core.errors import (
     CannotWrite,
+    Conflict,
     DiskFull,
+    Interrupted,
     OutOfFiles,
+    StoreCorrupt,
     StoreReadOnly,
     as_sidecar_error,
 )
+
+
+@pytest.mark.parametrize("again", [copy, lambda error: pickle.loads(pickle.dumps(error))])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OutOfFiles(),
+        StoreCorrupt("damaged", hint="make it anew", path="/data/a.sqlite"),
+        Interrupted(hint="go on later"),
+        Conflict("changed", hint="read it", current={"hash": "1"}),
+    ],
+    ids=lambda error: error.code,
+)
+def test_a_copy_of_an_error_and_one_of_another_process_say_the_same(error, again):
+    copied = again(error)
+    assert (type(copied), copied.with_hint) == (type(error), error.with_hint)
+    assert copied.as_json() == error.as_json()
+    assert copied.__dict__ == error.__dict__
 
 
 @pytest.mark.timeout(20)
