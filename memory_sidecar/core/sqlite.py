@@ -256,7 +256,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return StoreForeign(f"{path} is a folder", hint="name a file with --db")
         case apsw.NotADBError() | apsw.CorruptError() | apsw.IOError() if (
             damage := _damage_in(error)
-        ) and _is_ours(path):
+        ) and is_ours(path):
             return StoreCorrupt(
                 f"{path} is damaged ({damage})",
                 hint="everything in it can be made again: `memory-sidecar reindex --all`",
@@ -297,7 +297,7 @@ def _damage_in(error: apsw.Error) -> str:
     return str(error)
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
     """Whether the header (https://sqlite.org/fileformat.html) has our application id, or is zeros.
 
     No other program writes zeros. Until the first checkpoint, our id and all tables are in the log

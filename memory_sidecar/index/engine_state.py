@@ -20,11 +20,10 @@ from pathlib import Path
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.sqlite import is_ours, named_errors
 
 MAX_UNCLEAN_ENDS = 3
 MAX_KEY_BYTES = 240  # LMDB takes keys of some 500, and CocoIndex doubles some characters
-BROKEN = ".broken"  # the suffix of a damaged state, which is kept
 _DATA = "mdb/data.mdb"  # of LMDB, below CocoIndex's folder
 _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16x II 16x I 92x QQ")  # page header, magic, version, …, page size, …
@@ -72,15 +71,6 @@ class EngineState:
             for file in (self._opened, self._beginning, self._id):
                 file.unlink(missing_ok=True)
 
-    def set_aside(self) -> Path:
-        """Move a damaged state aside, for a person to inspect, and return the new path."""
-        aside = self.engine.with_suffix(BROKEN)
-        with named_errors(self.folder), suppress(FileNotFoundError):
-            remove_state(aside)
-            self.engine.replace(aside)
-        self.clear()
-        return aside
-
     def note_opening(self) -> None:
         """Note that CocoIndex opens its state now. Raises StateBroken after too many bad ends.
 
@@ -111,8 +101,19 @@ def kept_aside(paths: StorePaths) -> list[Path]:
     old = [paths.db.with_name(paths.db.name + suffix) for suffix in (".old", ".old-wal")]
     return [
         *(each for each in old if each.is_file()),
-        *sorted(paths.state.glob(f"*/cocoindex{BROKEN}")),
+        *sorted(paths.state.glob("*/cocoindex.broken")),  # by earlier versions
     ]
+
+
+def drop_aside(paths: StorePaths) -> None:
+    """Delete what `kept_aside` lists, as far as the disk allows, but no file of another program."""
+    kept = kept_aside(paths)
+    if is_ours(paths.db.with_name(f"{paths.db.name}.old")):
+        for file in (each for each in kept if each.is_file()):
+            with suppress(OSError):
+                file.unlink()
+    for folder in (each for each in kept if each.is_dir()):
+        remove_state(folder)
 
 
 def bytes_of(path: Path) -> int:

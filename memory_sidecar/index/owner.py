@@ -284,6 +284,7 @@ class Owner(Generic[S]):
             applier.close()
         if scope.under is None:
             self._seen.add(source.name)
+            self.file.drop_aside(needed=[each.name for each in self._sources()])
         if refreshed.chunks_indexed or scope.under is None:  # a model may have been installed
             self._has_pending = True
         return refreshed
@@ -343,8 +344,7 @@ class Owner(Generic[S]):
         except StoreCorrupt as error:
             if not error.is_of(self.file.path):
                 raise
-            notice = f"{error.message}: rebuilding it"
-            _log.warning("%s", notice)
+            _log.warning("%s", notice := f"{error.message}: rebuilding it")
             reporter.notice(notice)
             self.start_over()
             return work(reporter)

@@ -83,7 +83,8 @@ def pass_over(
     except StateBroken as broken:
         applier.close()
         text = f"the state of {applier.source.name} is broken ({broken}): rebuilding it"
-        _log.warning("%s; it is kept as %s", text, applier.state.set_aside())
+        _log.warning("%s", text)
+        applier.state.clear()
         reporter.notice(text)
         return _attempt(applier, scope.widened(), progress, reporter)
 

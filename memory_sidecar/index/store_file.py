@@ -1,5 +1,6 @@
 """The file of a database: opened when first used, and set aside if it is damaged.
 
+What was set aside is deleted once another has been made from the files.
 Idle connections are closed, and so are those of the least recently used databases if a process has
 very many open.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -19,6 +21,8 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import named_errors, set_aside
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.engine_state import drop_aside, kept_aside
+from memory_sidecar.index.report import scanned_sources
 from memory_sidecar.index.schema import found_version
 
 OLDER_PATIENCE_S, OLDER_POLL_S = 5.0, 0.05  # waiting for a process that writes an older schema
@@ -123,6 +127,16 @@ class StoreFile(Generic[S]):
                     return  # else two processes would set aside each other's without end
             if self.path.exists():
                 set_aside(self.path)
+
+    def drop_aside(self, *, needed: Collection[str]) -> None:
+        """Delete what was set aside of the database once the sources `needed` are scanned here.
+
+        Until then it alone may know them, should their list be lost.
+        """
+        if kept_aside(self.paths):
+            with self.open().reading() as connection:
+                if scanned_sources(connection).issuperset(needed):
+                    drop_aside(self.paths)
 
     def _opened(self) -> S:
         """Open the store, but an outdated one only under the writer's lock.

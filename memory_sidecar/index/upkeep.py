@@ -13,7 +13,7 @@ from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, STORE_PATIENCE_S, Database
-from memory_sidecar.index.engine_state import remove_state
+from memory_sidecar.index.engine_state import drop_aside, remove_state
 
 
 def rebuild(
@@ -74,6 +74,7 @@ def forget(database: Database[Any], name: str, registry: Registry, *, reporter: 
         remove_state(database.paths.flow_state(name))
         if database.paths.db.exists():
             database.open().forget_source(name)
+        drop_aside(database.paths)
         with suppress(NotFound):  # the list was emptied: its sources are then those with rows
             registry.remove(name)
         return source

@@ -15,6 +15,7 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import APPLICATION_ID
 from memory_sidecar.index import store_file
+from tests.conftest import write_other_project
 from tests.faults.conftest import everyday
 
 
@@ -51,7 +52,7 @@ MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "--all", "total_p
 
 
 @pytest.mark.parametrize("answer", [("index",), ("search", "--all", "total_price")], ids=" ".join)
-def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
+def test_an_older_schema_is_set_aside_until_it_is_made_again(run, db, answer):
     before = run("search", "--all", "total_price", "--json").out
     set_version(db, CodeStore.SCHEMA.version + 1000)
     make_older(db)
@@ -60,7 +61,33 @@ def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     assert "older version: rebuilding it" in done.err
     assert "holds nothing" not in done.err  # it is said once
     assert run("search", "--all", "total_price", "--json").out == before
-    assert db.with_name("codebase.sqlite.old").is_file()
+    assert not list(db.parent.glob("*.old*"))
+
+
+def test_what_was_set_aside_stays_while_it_alone_knows_a_source_and_goes_with_that(
+    run, db, tmp_path
+):
+    away = write_other_project(tmp_path / "away")
+    assert run("index", away).status == 0
+    away.rename(tmp_path / "unplugged")
+    make_older(db)
+    old = db.with_name("codebase.sqlite.old")
+    lists = list((db.parent / "state" / "codebase").glob("sources.json*"))
+    for command in (("index",), ("search", "--all", "total_price"), ("index", "--full")):
+        assert run(*command).status == 0
+        assert b"switch_on" in old.read_bytes()
+    assert run("source", "remove", "away").status == 0
+    assert not list(db.parent.glob("*.old*"))
+    for file in lists:
+        file.unlink()
+    assert [each["name"] for each in run("source", "list", "--json").json] == ["project"]
+
+
+def test_what_was_set_aside_of_no_database_of_ours_stays(run, db):
+    db.write_text("my notes\n" * 1000)
+    for command in (("index",), ("index", "--full"), ("source", "remove", "project")):
+        assert run(*command).status == 0
+        assert db.with_name("codebase.sqlite.old").read_text() == "my notes\n" * 1000
 
 
 def test_the_doctor_leaves_an_older_schema_alone_until_it_is_to_mend(run, db):

@@ -85,7 +85,7 @@ def test_a_new_state_knows_the_files_that_ended_the_process(tmp_path):
     crashes.close()
     with pytest.raises(StateBroken):
         state.note_opening()
-    state.set_aside()
+    state.clear()
     state.note_opening()
     assert CrashLog(state.folder, "in_flight").is_barred("a file")
 
@@ -99,7 +99,7 @@ def test_ends_after_it_was_of_use_are_not_counted(tmp_path):
     assert (tmp_path / "opened").read_text() == "1"
 
 
-def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir, notices):
+def test_a_broken_state_is_made_again(make_agent, state, data_dir, notices):
     os.truncate(state / "mdb" / "data.mdb", 10_000)
     folder = data_dir / "knowledge" / "architect"
     write_memory(folder, "two.md", "The second.")
@@ -110,7 +110,6 @@ def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir
         lambda _, connection: column(connection, "SELECT path FROM memories ORDER BY path"), notices
     )
     assert paths == ["one.md", "two.md"]
-    assert state.with_name("cocoindex.broken").is_dir()
 
 
 def test_a_state_whose_making_was_interrupted_is_made_anew(
