@@ -281,7 +281,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusy(
                 f"{path} is held by another process",
-                hint="wait for it to finish, or see `memory-sidecar status`",
+                hint="wait for it to finish; `memory-sidecar doctor` tells if its disk lacks locks",
             )
         case apsw.IOError():
             return disk_fails(path, error)

@@ -120,6 +120,15 @@ def test_a_file_system_without_locks_is_named_and_waited_for_by_none(tmp_path, m
         hold_lock(Tree(tmp_path, is_own=True), file, what="it is"),
     ):
         raise AssertionError
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock")
+@pytest.mark.parametrize("kind", ["flock", "lockf"])  # ours, and those of SQLite
+def test_the_doctor_names_a_file_system_without_locks(tmp_path, monkeypatch, kind):
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(f"fcntl.{kind}", no_locks)
     check = check_data_dir(tmp_path)
     assert not check.ok
     assert "without locks" in check.text
