@@ -22,6 +22,7 @@ import tree_sitter
 
 from memory_sidecar.chunking.receivers import LAST_WORD, decode_name
 from memory_sidecar.chunking.syntax import text_of
+from memory_sidecar.core.cached_method import cached_method
 
 MAX_STEPS = 8  # of a path; what is behind a longer one has no known type
 _MAX_GAP = 200  # bytes between a comment and what it is about
@@ -157,7 +158,6 @@ class _Values:
     _assigned: dict[_Key, list[tree_sitter.Node]] = field(default_factory=dict)  # to fields
 
     _paths: dict[tuple[int, int], str] = field(default_factory=dict)  # of values
-    _type_paths: dict[str, str] = field(default_factory=dict)  # a file names few types, often
 
     def __post_init__(self) -> None:
         self._starts = [node.start_byte for node in self.scopes]
@@ -298,13 +298,9 @@ class _Values:
     def _add(self, scope: int, name: str, known_from: int, value: tree_sitter.Node | str) -> None:
         insort(self._bound.setdefault((scope, name), []), (known_from, value), key=itemgetter(0))
 
+    @cached_method
     def _path_of_type(self, text: str) -> str:
         """Return the classes in a type: `Cart|Basket` of `null|Cart|\\Shop\\Basket`."""
-        if text not in self._type_paths:
-            self._type_paths[text] = self._read_type(text)
-        return self._type_paths[text]
-
-    def _read_type(self, text: str) -> str:
         if elements := _ELEMENTS.match(text):
             path = self._path_of_type(elements[1] or elements[2])
             return path and f"{path}[]"

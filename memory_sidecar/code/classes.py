@@ -10,6 +10,7 @@ from memory_sidecar.chunking.references import MIXED_IN
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.units import identity_of
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.groups import by_key
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
@@ -125,24 +126,28 @@ class Lineages:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._known: dict[tuple[int, str], Sequence[str]] = {}
-        self._members: dict[str, Mapping[str, Sequence[Defined]]] = {}
-        self._with_type: dict[str, Set[int]] = {}
         self._types_with_method: dict[object, set[GoType]] = {}
         self._declared_in_go: dict[object, Sequence[tuple[Defined, Set[GoType]]]] = {}
 
+    @cached_method
     def of(self, at: NamedFile, class_name: str) -> Sequence[str]:
         """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
-        key = at.id, class_name
-        if key not in self._known:
-            self._known[key] = self._lineage(at, class_name)
-        return self._known[key]
+        line = [class_name] if class_name else []
+        for name in line:  # grows while it is iterated
+            classes = [d for d in self.graph.defined_for(at, name) if d.is_type]
+            here = [d for d in classes if d.at.id == at.id]
+            parts = {identity_of(d) for d in here or classes[:1]}
+            for each in classes:
+                if identity_of(each) in parts:
+                    line += [base for base in self.bases_of(each) if base not in line]
+            if len(line) > MAX_LINEAGE:
+                break
+        return line
 
+    @cached_method
     def members(self, name: str) -> Mapping[str, Sequence[Defined]]:
         """Return all definitions of `name`, by the name of the enclosing one."""
-        if name not in self._members:
-            self._members[name] = by_key((each.owner, each) for each in self.graph.defined(name))
-        return self._members[name]
+        return by_key((each.owner, each) for each in self.graph.defined(name))
 
     def class_around(self, at: NamedFile, place: Place) -> str:
         """Return the name of the class around a place, or empty."""
@@ -152,12 +157,11 @@ class Lineages:
                 return name
         return around.owner if around else ""
 
+    @cached_method
     def files_with_type(self, name: str) -> Set[int]:
         """Return the ids of the files that define a type called `name`."""
-        if name not in self._with_type:
-            found = self.graph.defined(name)  # thousands of `__init__`
-            self._with_type[name] = {each.at.id for each in found if each.is_type}
-        return self._with_type[name]
+        found = self.graph.defined(name)  # thousands of `__init__`
+        return {each.at.id for each in found if each.is_type}
 
     def declared_in_go(self, method: Defined) -> Sequence[tuple[Defined, Set[GoType]]]:
         """Return what interfaces of Go declare called like `method`, each with what implements it.
@@ -183,19 +187,6 @@ class Lineages:
             found = self.graph.defined_for(at, name)
             self._types_with_method[key] = {(each.at.folder, each.scope) for each in found}
         return self._types_with_method[key]
-
-    def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
-        line = [class_name] if class_name else []
-        for name in line:  # grows while it is iterated
-            classes = [d for d in self.graph.defined_for(at, name) if d.is_type]
-            here = [d for d in classes if d.at.id == at.id]
-            parts = {identity_of(d) for d in here or classes[:1]}
-            for each in classes:
-                if identity_of(each) in parts:
-                    line += [base for base in self.bases_of(each) if base not in line]
-            if len(line) > MAX_LINEAGE:
-                break
-        return line
 
     def bases_of(self, defined: Defined) -> list[str]:
         """Return the names of types used in the head of a class, which may take several lines.

@@ -15,6 +15,7 @@ from memory_sidecar.code.candidates import Meaning, one_or_all
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.index.report import known_sources
 
@@ -29,7 +30,6 @@ class DottedFinder:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._files: dict[str, dict[str, list[NamedFile]]] = {}  # by source, then last part
 
     def meaning(
         self, name: str, at: NamedFile, place: Place, found: Sequence[Defined]
@@ -84,16 +84,17 @@ class DottedFinder:
         return [d for d in found if self._is_at(_stem(d.at), d.at, paths)]
 
     def _files_at(self, source: str, path: ModulePath) -> list[NamedFile]:
-        if source not in self._files:  # all at once: to look for each path takes as long
-            asked = "SELECT id, filename, language FROM code_files WHERE source = ?"
-            asked += " AND language = 'python'"
-            rows: Any = self._graph.connection.execute(asked, (source,))
-            files = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
-            self._files[source] = by_key(
-                (basename(self._whole(source, _stem(f))), f) for f in files
-            )
-        named = self._files[source].get(basename(self._whole(source, path[0])), ())
+        named = self._files_of(source).get(basename(self._whole(source, path[0])), ())
         return [each for each in named if self._is_at(_stem(each), each, {path})]
+
+    @cached_method
+    def _files_of(self, source: str) -> Mapping[str, list[NamedFile]]:
+        """Return all files by the last part of their paths: to look for each takes as long."""
+        asked = "SELECT id, filename, language FROM code_files WHERE source = ?"
+        asked += " AND language = 'python'"
+        rows: Any = self._graph.connection.execute(asked, (source,))
+        files = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
+        return by_key((basename(self._whole(source, _stem(each))), each) for each in files)
 
     def _is_of_source(self, source: str, path: ModulePath) -> bool:
         first = path[0].partition("/")[0]

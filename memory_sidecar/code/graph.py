@@ -16,6 +16,7 @@ from memory_sidecar.code.document import DefinitionRow, Place, read_places
 from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.code.scoping import Scoping, scoping_of
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.sqlite import Connection, column
@@ -40,6 +41,9 @@ class NamedFile:
 
     id: int
     file: ChunkFile
+
+    def __hash__(self) -> int:
+        return self.id
 
     @cached_property
     def family(self) -> str:
@@ -136,11 +140,6 @@ class Graph:
         self.is_deleted = cache(is_deleted)
         self.why_unread = why_unread
         self._named_file = cache(NamedFile)  # whose properties are cached, too
-        self._defined: dict[str, list[Defined]] = {}
-        self._users: dict[tuple[str, ...], frozenset[int]] = {}  # by name and condition
-        self._modules: dict[tuple[str, str], bool] = {}
-        self._numbered: dict[tuple[int, int], Defined] = {}
-        self._lines: dict[tuple[str, str], list[str]] = {}
         self._removed: dict[str, list[Defined]] = {}  # by name: what `add_removed` added
         self._next_removed = _FIRST_REMOVED
 
@@ -158,12 +157,11 @@ class Graph:
             self._removed.setdefault(each.name, []).append(each)
         return removed
 
+    @cached_method
     def defined(self, name: str) -> list[Defined]:
         """Return the definitions called `name` in any scope, by source, path and line."""
-        if name not in self._defined:
-            found = [*self._definitions("d.name = ?", (name,)), *self._removed.get(name, ())]
-            self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.start_line))
-        return self._defined[name]
+        found = [*self._definitions("d.name = ?", (name,)), *self._removed.get(name, ())]
+        return sorted(found, key=lambda d: (*d.at.file, d.start_line))
 
     def defined_for(self, at: NamedFile, name: str) -> list[Defined]:
         """Return those of `defined` that a file may mean, which are those of its realm."""
@@ -187,12 +185,11 @@ class Graph:
         """Return the definition that encloses a place, if any."""
         return None if place.within is None else self.numbered(at.id, place.within)
 
+    @cached_method
     def numbered(self, file_id: int, number: int) -> Defined:
         """Return the definition with that number in its file."""
-        key = file_id, number
-        if key not in self._numbered:
-            (self._numbered[key],) = self._definitions("d.file = ? AND d.number = ?", key)
-        return self._numbered[key]
+        (found,) = self._definitions("d.file = ? AND d.number = ?", (file_id, number))
+        return found
 
     def first_definition(self, at: NamedFile) -> Defined | None:
         """Return the first definition in a file, if it has any."""
@@ -253,18 +250,16 @@ class Graph:
         row: Any = self.connection.execute(asked, (at.id, name)).get
         return [*read_places(" ".join(p for p in (row or "").split(" ") if p[:1] == "i"))]
 
+    @cached_method
     def has_module(self, source: str, name: str) -> bool:
         """Whether a file of `source`, or a folder above one, is called `name`."""
-        key = source, name
-        if key not in self._modules:
-            row: Any = self.connection.execute(
-                "SELECT 1 FROM code_files f JOIN sources s ON s.name = f.source WHERE f.source = ?1"
-                " AND (instr(s.root || '/' || f.filename, '/' || ?2 || '.')"
-                " OR instr(s.root || '/' || f.filename, '/' || ?2 || '/')) LIMIT 1",
-                key,
-            ).fetchone()
-            self._modules[key] = row is not None
-        return self._modules[key]
+        row: Any = self.connection.execute(
+            "SELECT 1 FROM code_files f JOIN sources s ON s.name = f.source WHERE f.source = ?1"
+            " AND (instr(s.root || '/' || f.filename, '/' || ?2 || '.')"
+            " OR instr(s.root || '/' || f.filename, '/' || ?2 || '/')) LIMIT 1",
+            (source, name),
+        ).fetchone()
+        return row is not None
 
     def kind_around(self, defined: Defined) -> str:
         """Return the kind of the enclosing definition; empty at top level and in a namespace.
@@ -295,25 +290,20 @@ class Graph:
         lines = self.lines_on_disk(at.file.source, at.file.path)
         return lines[line - 1].strip() if line <= len(lines) else ""
 
+    @cached_method
     def lines_on_disk(self, source: str, path: str) -> list[str]:
         """Return the present lines of a file; none if it cannot be read."""
-        file = source, path
-        if file not in self._lines:
-            self._lines[file] = []
-            with suppress(OSError, KeyError):
-                root, found = known_sources(self.connection)[source].root, SourceFile(path, 0, 0, 0)
-                read = read_text(root, found, max_file_bytes=MAX_READ_BYTES)
-                if not read.skip_reason:
-                    self._lines[file] = read.text.split("\n")
-        return self._lines[file]
+        with suppress(OSError, KeyError):
+            root, found = known_sources(self.connection)[source].root, SourceFile(path, 0, 0, 0)
+            read = read_text(root, found, max_file_bytes=MAX_READ_BYTES)
+            return [] if read.skip_reason else read.text.split("\n")
+        return []
 
+    @cached_method
     def users_of(self, name: str, condition: str = "TRUE", *values: str) -> frozenset[int]:
         """Return the files that use `name` at places which satisfy the SQL `condition`."""
-        key = name, condition, *values
-        if key not in self._users:
-            using = f"SELECT file FROM code_references WHERE name = ? AND {condition}"
-            self._users[key] = frozenset(column(self.connection, using, (name, *values)))
-        return self._users[key]
+        using = f"SELECT file FROM code_references WHERE name = ? AND {condition}"
+        return frozenset(column(self.connection, using, (name, *values)))
 
     def _definitions(self, condition: str, values: tuple[int | str, ...]) -> Iterator[Defined]:
         rows: Any = self.connection.execute(

@@ -15,6 +15,7 @@ from memory_sidecar.chunking.aliases import STAR
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import ChunkFile
+from memory_sidecar.core.cached_method import cached_method
 
 _INDEXES = ("index", "main")  # named by their folder or package
 MAX_FILES = 50  # that the imports of one name lead through
@@ -30,9 +31,6 @@ class ModuleFinder:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._files: dict[tuple[str, str, bool], list[NamedFile]] = {}
-        self._modules: dict[tuple[int, str, bool], frozenset[str]] = {}
-        self._are_modules: dict[int, bool] = {}
 
     def sees(self, at: NamedFile, defined: Defined) -> bool:
         """Whether a file may mean a top of another one by a bare name that it does not import.
@@ -49,17 +47,16 @@ class ModuleFinder:
         """Whether a file has a top of its own or of a script, so that no import needs to tell."""
         return defined.at.id == at.id or not self._is_module(defined.at)
 
+    @cached_method
     def _is_module(self, at: NamedFile) -> bool:
         """Whether a file exports or imports anything."""
-        if at.id not in self._are_modules:
-            asked = (
-                "SELECT 1 FROM code_definitions"
-                " WHERE file = ?1 AND path = name AND signature GLOB 'export *' UNION ALL"
-                " SELECT 1 FROM code_references"
-                " WHERE file = ?1 AND ' ' || places GLOB '* i[0-9]*=*' LIMIT 1"
-            )
-            self._are_modules[at.id] = bool(self.graph.connection.execute(asked, (at.id,)).get)
-        return self._are_modules[at.id]
+        asked = (
+            "SELECT 1 FROM code_definitions"
+            " WHERE file = ?1 AND path = name AND signature GLOB 'export *' UNION ALL"
+            " SELECT 1 FROM code_references"
+            " WHERE file = ?1 AND ' ' || places GLOB '* i[0-9]*=*' LIMIT 1"
+        )
+        return bool(self.graph.connection.execute(asked, (at.id,)).get)
 
     def is_file(self, name: str, at: NamedFile, place: Place, defining: Collection[int]) -> bool:
         """Whether `name` means a file at a place, and not what one of the files `defining` has.
@@ -75,18 +72,14 @@ class ModuleFinder:
         lines = (self.graph.code_at(at, each.line) for each in places)
         return bool(places) and all(at.scoping.is_of_file(name, line) for line in lines)
 
+    @cached_method
     def modules_of(self, name: str, at: NamedFile, *, taken: bool = True) -> frozenset[str]:
         """Return the modules from which a file imports `name`, or that it imports as `name`.
 
         With `taken`, also those from which it takes that, as `require("./cart").name`.
         """
-        key = at.id, name, taken
-        if key not in self._modules:
-            places = self.graph.imports_in(at, name)
-            self._modules[key] = frozenset(
-                each.module for each in places if each.module and (taken or not each.receiver)
-            )
-        return self._modules[key]
+        places = self.graph.imports_in(at, name)
+        return frozenset(p.module for p in places if p.module and (taken or not p.receiver))
 
     def reached(
         self,
@@ -128,11 +121,9 @@ class ModuleFinder:
         """Return the files that `module` may mean in a file: those nearest to it, by path."""
         is_near = module.startswith(".")
         path = normpath(join(at.folder, module)) if is_near else module
-        key = at.file.source, path, is_near
-        if key not in self._files:
-            find = self._at_path if is_near else self._below_any_folder
-            self._files[key] = find(at.file.source, path)
-        files = [each for each in self._files[key] if each.id != at.id]  # index.mjs: ./index.js
+        find = self._at_path if is_near else self._below_any_folder
+        found = find(at.file.source, path)
+        files = [each for each in found if each.id != at.id]  # index.mjs: ./index.js
         if len(files) < 2:
             return files
         nearest = max(_shared(each, at) for each in files)
@@ -145,12 +136,14 @@ class ModuleFinder:
         is_alike = last == stem or stem in _INDEXES
         return is_alike and any(each.id == to.id for each in self.named(at, module))
 
+    @cached_method
     def _at_path(self, source: str, path: str) -> list[NamedFile]:
         stems = {path, _EXTENSION.sub("", path)}
         ends = [end + ext for end in ("", "/index") for ext in _EXTENSIONS]
         paths = [normpath(stem + end) for stem in stems for end in ends]  # `.` is ./index.js
         return self._select(source, f"filename IN ({', '.join('?' * len(paths))})", paths)
 
+    @cached_method
     def _below_any_folder(self, source: str, path: str) -> list[NamedFile]:
         """Return the files at `path` in any folder, or in the `src` of a package.
 

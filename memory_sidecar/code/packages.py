@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import partial
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.sqlite import column
 
 _DECLARED = re.compile(
@@ -22,8 +22,6 @@ class PackageFinder:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._imports: dict[tuple[int, str], frozenset[str]] = {}
-        self._packages: dict[int, frozenset[str]] = {}
 
     def imported(self, name: str, at: NamedFile, place: Place) -> frozenset[str]:
         """Return the packages from which a file imports `name`; "" is the global one of PHP.
@@ -32,18 +30,17 @@ class PackageFinder:
         stands before the name.
         """
         if place.how == "import":
-            return self._named(name, at, [place])
+            return self._named(name, at, place)
         if place.receiver:
             return frozenset({place.receiver})
         if not self._graph.imports(at, [name]):
             own = self._declared(at) if at.scoping.namespace_first else frozenset()
             return own and own | {""}
-        key = at.id, name
-        if key not in self._imports:
-            self._imports[key] = self._named(name, at, self._graph.imports_in(at, name))
-        return self._imports[key]
+        return self._named(name, at)
 
-    def _named(self, name: str, at: NamedFile, places: Sequence[Place]) -> frozenset[str]:
+    @cached_method
+    def _named(self, name: str, at: NamedFile, place: Place | None = None) -> frozenset[str]:
+        places = [place] if place else self._graph.imports_in(at, name)
         line = partial(self._graph.code_at, at)  # and not of `use Shop\{Cart, Rate};`
         known = (p for p in places if p.receiver or line(p.line).startswith(f"use {name};"))
         return frozenset(each.receiver for each in known)
@@ -58,14 +55,13 @@ class PackageFinder:
             return True
         return not (own and own.isdisjoint(packages))
 
+    @cached_method
     def _declared(self, at: NamedFile) -> frozenset[str]:
         """Return the packages that a file declares; "" if none, nothing if its text is not there.
 
         In PHP, a file may have several.
         """
-        if at.id not in self._packages:
-            asked = "SELECT code FROM code_chunks WHERE (source, filename) = (?, ?)"
-            codes = column(self._graph.connection, asked, (at.file.source, at.file.path))
-            found = {name for code in codes for name in _DECLARED.findall(code)}
-            self._packages[at.id] = frozenset(found or {""} if codes else ())
-        return self._packages[at.id]
+        asked = "SELECT code FROM code_chunks WHERE (source, filename) = (?, ?)"
+        codes = column(self._graph.connection, asked, (at.file.source, at.file.path))
+        found = {name for code in codes for name in _DECLARED.findall(code)}
+        return frozenset(found or {""} if codes else ())

@@ -15,6 +15,7 @@ from memory_sidecar.code.candidates import Meaning, NameCandidates, is_self, one
 from memory_sidecar.code.classes import MAX_LINEAGE, Lineages
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, NamedFile
+from memory_sidecar.core.cached_method import cached_method
 
 MeaningOf: TypeAlias = Callable[[str, NamedFile, Place], Meaning]
 _Class: TypeAlias = Defined | str
@@ -32,7 +33,6 @@ class PathFollower:
         self._graph = lineages.graph
         self._lineages = lineages
         self._meaning_of = meaning_of
-        self._lines: dict[tuple[int, int], Sequence[Defined]] = {}
         self._classes: dict[tuple[object, ...], Sequence[_Class]] = {}
 
     def meaning(self, at: NamedFile, place: Place, found: NameCandidates) -> Meaning | None:
@@ -117,16 +117,15 @@ class PathFollower:
                 return own
         return ()
 
+    @cached_method
     def _line(self, of: Defined) -> Sequence[Defined]:
         """Return a class, followed by those that it is derived from, nearest first."""
-        if of.key not in self._lines:
-            line = [of]
-            for each in line:  # grows while it is iterated
-                place = Place(each.start_line, "type", each.number, "")
-                for name in self._lineages.bases_of(each):
-                    bases = self._called(name, each.at, place)
-                    line += [d for d in bases if isinstance(d, Defined) and d not in line]
-                if len(line) > MAX_LINEAGE:
-                    break
-            self._lines[of.key] = line
-        return self._lines[of.key]
+        line = [of]
+        for each in line:  # grows while it is iterated
+            place = Place(each.start_line, "type", each.number, "")
+            for name in self._lineages.bases_of(each):
+                bases = self._called(name, each.at, place)
+                line += [d for d in bases if isinstance(d, Defined) and d not in line]
+            if len(line) > MAX_LINEAGE:
+                break
+        return line

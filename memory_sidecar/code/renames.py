@@ -12,6 +12,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import IMPORTED, Defined, NamedFile
 from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.modules import MAX_FILES, ModuleFinder, is_at_whole_path
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.sqlite import column
 
 Origin: TypeAlias = tuple[Defined, bool]
@@ -24,8 +25,6 @@ class RenameFinder:
     def __init__(self, modules: ModuleFinder) -> None:
         self._modules = modules
         self._graph = modules.graph
-        self._renames: dict[int, Mapping[str, Rename]] = {}
-        self._origins: dict[tuple[int, str], Defined | None] = {}
         self._exports: dict[tuple[int, str], list[Origin]] = {}
 
     def meant(self, name: str, at: NamedFile, place: Place) -> list[Defined]:
@@ -36,10 +35,7 @@ class RenameFinder:
         subject = name if is_bare else place.receiver
         if not self._graph.imports(at, [subject]):
             return []
-        key = at.id, subject
-        if key not in self._origins:
-            self._origins[key] = self._origin(subject, at)
-        origin = self._origins[key]
+        origin = self._origin(subject, at)
         if origin is None or is_bare:
             return [origin] if origin else []
         named = self._graph.defined(name)
@@ -96,6 +92,7 @@ class RenameFinder:
         renames = self._renames_in(at).values()
         return [each.alias for each in renames if each.name == name and not each.module]
 
+    @cached_method
     def _origin(self, name: str, at: NamedFile) -> Defined | None:
         """Return what a file imports as `name` by a rename, its own or one on the way."""
         if any(each.at.id == at.id for each in self._graph.defined(name)):
@@ -139,10 +136,8 @@ class RenameFinder:
         self._exports[key] = [(each, renamed or own != name) for each, renamed in found]
         return self._exports[key]
 
+    @cached_method
     def _renames_in(self, at: NamedFile) -> Mapping[str, Rename]:
-        if at.id not in self._renames:
-            rows: Any = self._graph.connection.execute(
-                "SELECT alias, name, module FROM code_renames WHERE file = ?", (at.id,)
-            )
-            self._renames[at.id] = {alias: Rename(alias, *of) for alias, *of in rows}
-        return self._renames[at.id]
+        asked = "SELECT alias, name, module FROM code_renames WHERE file = ?"
+        rows: Any = self._graph.connection.execute(asked, (at.id,))
+        return {alias: Rename(alias, *of) for alias, *of in rows}

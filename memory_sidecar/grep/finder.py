@@ -16,6 +16,7 @@ from typing import TypeAlias
 import tree_sitter
 
 from memory_sidecar.chunking.syntax import dialect_of, grammar, has_grammar, parse_with_text
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, TooManyWays, find, in_order
@@ -81,7 +82,6 @@ class Finder:
                 hint=f"at most {MAX_CHARS} characters and {MAX_HOLES} metavariables",
             )
         self._pattern = pattern.strip()
-        self._meanings: dict[str, _Meaning] = {}
         self._is_query = _QUERY.match(self._pattern) is not None
         self._query_error = ""  # the last error of reading it as a query
         self._too_deep: NestedTooDeep | None = None  # in some language
@@ -136,13 +136,9 @@ class Finder:
         except TooManyWays:
             return None
 
+    @cached_method
     def _meaning_in(self, language: str) -> _Meaning:
-        """Return what the pattern means in that language, read once; () for nothing."""
-        if language not in self._meanings:
-            self._meanings[language] = self._read_in(language)
-        return self._meanings[language]
-
-    def _read_in(self, language: str) -> _Meaning:
+        """Return what the pattern means in that language; () for nothing."""
         if self._pattern.startswith("("):  # `(a, b) => c` is code that begins like a query
             try:
                 return read_query(self._pattern, language)

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 import tree_sitter
 
+from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.grep.nodes import (
     Child,
     children_of,
@@ -207,7 +208,6 @@ class _Run:
         self._parts = parts
         self._children = children
         self._to_the_end = to_the_end
-        self._siblings: dict[str | None, Siblings] = {}
         self._failed: set[object] = set()  # memo: without it several `$$$` take exponential time
 
     def match(self, at: int, bound: Bound, number: int = 0) -> _End | None:
@@ -288,23 +288,22 @@ class _Run:
         starts = accumulate((len(text) + 1 for text in texts), initial=0)
         return list(starts), b"\0".join(texts)
 
+    @cached_method
     def _siblings_for(self, field: str | None) -> Siblings:
         """Return what a `$$$` in this field can take: in a body it must not reach the `else`."""
-        if field not in self._siblings:
-            others = [None not in (of, field) and of != field for _, of in self._children]
-            self._siblings[field] = Siblings(
-                self._matcher.data,
-                [
-                    None if is_other or node.is_extra else node
-                    for (node, _), is_other in zip(self._children, others, strict=True)
-                ],
-                [
-                    number
-                    for number, is_other in enumerate(others)
-                    if is_other and not is_optional(self._children[number])
-                ],
-            )
-        return self._siblings[field]
+        others = [None not in (of, field) and of != field for _, of in self._children]
+        return Siblings(
+            self._matcher.data,
+            [
+                None if is_other or node.is_extra else node
+                for (node, _), is_other in zip(self._children, others, strict=True)
+            ],
+            [
+                number
+                for number, is_other in enumerate(others)
+                if is_other and not is_optional(self._children[number])
+            ],
+        )
 
 
 def _nodes_like(part: Leaf | Branch, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
