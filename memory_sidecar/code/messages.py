@@ -15,7 +15,7 @@ from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.rows import ChunkText, CodeRows
 from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
-from memory_sidecar.index.words import QUESTION_WORD, plain_words
+from memory_sidecar.index.words import MAX_PHRASE_WORDS, QUESTION_WORD, plain_words
 
 MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
 # Words of a message in a row, or in the fixed parts of its templates: fewer occur anywhere.
@@ -56,6 +56,8 @@ def chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows) 
     aside counts only if it holds the message letter by letter, and not for a message of few words.
     It counts less than a source that makes the message, because it may be a test that quotes it.
     """
+    if question.is_record and (quoting := _chunks_quoting(question.message, rows, question)):
+        return quoting
     in_asides: list[int] = []
     read = readings(question.message)
     for reading in read:
@@ -83,6 +85,22 @@ def chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows) 
     made = {each.chunk_id: words_made(lines, each.code) for each in makers}
     made_in_sources = {each.chunk_id: made[each.chunk_id] for each in in_sources}
     return best_makers(made_in_sources) or in_asides or best_makers(made)
+
+
+def _chunks_quoting(message: str, rows: CodeRows, question: Question) -> list[int]:
+    """Return the ids of the chunks with a string that is a line of `message`; none of many.
+
+    However few its words are: a record of a log tells where its message begins and ends.
+    """
+    for line in message.splitlines():
+        phrase = " ".join(plain_words(line)[:MAX_PHRASE_WORDS])
+        ids = rows.phrase_chunks(phrase, MAX_REPEATS) if phrase else ()
+        is_string = re.compile(rf"[\"'`]\s*{re.escape(line.strip())}\s*[\"'`]")
+        holding = [each for each in rows.texts_of(ids) if is_string.search(each.code)]
+        found = [each.chunk_id for each in _in_sources(holding, question)]
+        if 0 < len(found) <= MAX_MESSAGE_CHUNKS:
+            return found
+    return []
 
 
 def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:

@@ -10,6 +10,7 @@
     code, or what is like it      `_QUOTES_CODE`      its words count twice
     the name of a language        `_LANGUAGE`         BM25 leaves it out, and counts what stands out
     a request, for no guide       `framing`           its subject alone counts; it is no message
+    a record of a log             `log_records`       what it says alone counts, and which code did
     an import alone               `_IS_IMPORT`        it is neither message nor pasted code
     a question word, "default …"  `_IS_NO_MESSAGE`    it is no message
     names, paths, lines           `query_names`       see the table in `named`, which finds what
@@ -29,6 +30,7 @@ from functools import lru_cache
 from memory_sidecar.code.asides import asides_of, asides_to, asks_for_tests, asks_which
 from memory_sidecar.code.framing import without_actor, without_framing
 from memory_sidecar.code.guides import asks_for_guide, guide_boost
+from memory_sidecar.code.log_records import record_in
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
 KEYWORD_WEIGHT = 0.2
@@ -71,6 +73,7 @@ class Question:
 
     text: str  # without the project's name and the framing, unless it asks for a guide
     message: str  # the text as it was asked, if that may be an error message; else ""
+    is_record: bool  # whether that was a record of a log, of which `message` has what it says
     pasted: str  # the text as it was asked, if that may hold pasted code; "" for an import
     subject: str  # the text without the names of programming languages
     names_language: bool
@@ -91,13 +94,15 @@ class Question:
         The name of the only source says nothing: "how does shop round prices" asks how prices are
         rounded. A guide to shop need not be in a file called shop, even beside other sources.
         """
+        record = record_in(asked)
         for_guide = asks_for_guide(asked, sources)
-        about = named = asked
-        if not for_guide:
+        about = named = "\n".join(filter(None, record)) or asked
+        if not for_guide and not record.message:
             if len(sources) == 1:
                 named = without_actor(asked, *sources)
             about = without_framing(named)
         is_import = bool(_IS_IMPORT.match(asked.rstrip()))
+        is_no_message = about != named or is_import or _IS_NO_MESSAGE.match(asked)
         subject, languages = _LANGUAGE.subn("", about)
         left_out = STOPWORDS.union(*map(matchable_words, sources if for_guide else ()))
         matchable = matchable_words(about)
@@ -106,7 +111,8 @@ class Question:
         )
         return cls(
             text=about,
-            message="" if about != named or is_import or _IS_NO_MESSAGE.match(asked) else asked,
+            message=record.message or ("" if is_no_message else asked),
+            is_record=record.message != "",
             pasted="" if is_import else asked,
             subject=subject.strip() or about,
             names_language=languages > 0,
