@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -42,16 +43,6 @@ _RENAMED = ("rename from ", "rename to ")  # of git, with paths without `a/` and
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")  # that git adds by `--color`
 _DECORATOR = re.compile(r"\s*(?:@|#?\[)")  # or an attribute: part of the definition that follows
-_ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")  # in a path that git quotes
-_CONTROLS = {
-    b"a": b"\a",
-    b"b": b"\b",
-    b"f": b"\f",
-    b"n": b"\n",
-    b"r": b"\r",
-    b"t": b"\t",
-    b"v": b"\v",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +306,7 @@ def _unquoted(path: str) -> str:
     """Decode a path of git, which quotes paths and escapes their bytes unless plain ASCII."""
     if len(path) < 2 or not (path[0] == path[-1] == '"'):
         return path
-    data = _ESCAPED.sub(
-        lambda each: bytes([int(each[1], 8)]) if each[1] else _CONTROLS.get(each[2], each[2]),
-        path[1:-1].encode(),
-    )
-    return data.decode("utf-8", "replace")
+    with suppress(UnicodeError):  # of text that git did not write
+        data = path[1:-1].encode().decode("unicode_escape").encode("latin-1")
+        return data.decode("utf-8", "replace")
+    return path
