@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from memory_sidecar.code.candidates import Meaning, NameCandidates, is_self, sole
-from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.one_use import OneUse
 
 MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
@@ -21,17 +21,16 @@ _END_OF_WORD = re.compile(r"\b")
 _END = re.compile(r"\b(?!\s*\()")
 
 
-def member_of_variable(
-    lineages: Lineages, at: NamedFile, place: Place, candidates: NameCandidates
-) -> Meaning | None:
-    """Return the members among `candidates` of the variable before the dot, by its declared type.
+def member_of_variable(use: OneUse) -> Meaning | None:
+    """Return the members of the variable before the dot, by its declared type.
 
     Extension methods of C# that take it count, too: then all are "likely". `None` if the type is
     unknown or has no such member.
     """
+    at, candidates = use.at, use.found
     if not at.scoping.types_variables:
         return None
-    types = lineages.of(at, _declared_type(lineages, at, place))
+    types = use.lineages.of(at, _declared_type(use))
     if not types:
         return None
     found = tuple(next(filter(None, map(candidates.by_owner.get, types)), ()))
@@ -85,62 +84,59 @@ def _signatures_around(graph: Graph, at: NamedFile, place: Place) -> Iterator[tu
             yield each.signature, False
 
 
-def is_known(graph: Graph, at: NamedFile, member: Defined) -> bool:
-    """Whether `member` is of this file, or of a class that this file names."""
-    is_class = any(each.is_type for each in graph.defined_for(at, member.owner))
-    return member.at.id == at.id or (is_class and graph.mentions(at, member.owner))
+def is_known(use: OneUse, member: Defined) -> bool:
+    """Whether `member` is of the file of the use, or of a class that this file names."""
+    is_class = any(each.is_type for each in use.graph.defined_for(use.at, member.owner))
+    return member.at.id == use.at.id or (is_class and use.mentions(member.owner))
 
 
-def known_members(graph: Graph, at: NamedFile, candidates: Sequence[Defined]) -> list[Defined]:
-    """Return those of `candidates` that are of a module, or of a file that this one imports.
+def known_members(use: OneUse) -> list[Defined]:
+    """Return the candidates that are of a module, or of a file that this one imports.
 
     If files are classes, also those of a class that this file names; if none, of any class.
     """
-    are_classes = at.scoping.files_are_classes
+    are_classes = use.scoping.files_are_classes
     known = [
         d
-        for d in candidates
-        if graph.imports(at, d.at.modules)
-        or (are_classes and graph.mentions(at, d.owner))
-        or graph.kind_around(d) == "module"
+        for d in use.candidates
+        if use.graph.imports(use.at, d.at.modules)
+        or (are_classes and use.mentions(d.owner))
+        or use.graph.kind_around(d) == "module"
     ]
-    return known or [d for d in candidates if are_classes and d.scope]
+    return known or [d for d in use.candidates if are_classes and d.scope]
 
 
-def members_by_variable_name(
-    graph: Graph, at: NamedFile, variable: str, candidates: NameCandidates
-) -> list[Defined]:
-    """Return the members of the class that `variable` is named after.
+def members_by_variable_name(use: OneUse) -> list[Defined]:
+    """Return the members of the class that the variable before the dot is named after.
 
     `cart` and `_cart` are named after Cart, or HttpCart if there is no Cart; `lastCart` and
     `last_cart` after Cart, if the file names Cart and there is no LastCart.
     """
+    variable = use.place.receiver
     bare = variable.replace("_", "").lower()
-    is_class = at.family == "ruby" and variable[:1].isupper()  # `File` is no StaticFile
+    is_class = use.at.family == "ruby" and variable[:1].isupper()  # `File` is no StaticFile
     if len(bare) < MIN_ALIKE or is_class:
         return []
-    members = candidates.members_by_owner
+    members = use.found.members_by_owner
     if alike := [owner for owner in members if owner.lower().endswith(bare)]:
         named = [owner for owner in alike if owner.lower() == bare] or alike
         return [d for owner in named for d in members[owner]]
-    known = [owner for owner in members if graph.mentions(at, owner)]
+    known = [owner for owner in members if use.mentions(owner)]
     called = [owner for owner in known if _ends_with_class(variable, owner)]
     longest = max(called, key=len, default="")
     of = [owner for owner in known if longest and owner.endswith(longest)]
     return [d for owner in of for d in members[owner]]
 
 
-def of_required_table(
-    graph: Graph, at: NamedFile, variable: str, candidates: Sequence[Defined]
-) -> Sequence[Defined]:
-    """Return those of `candidates` in the Lua table of the file that `variable` is named after.
+def of_required_table(use: OneUse) -> Sequence[Defined]:
+    """Return the candidates in the Lua table of the file that a variable is named after.
 
     `local Loader = require("core.loader")` calls it Loader, and that file mostly calls it M.
     """
-    names = {variable, variable.lower()}
-    if not (at.scoping.imports == "table" and graph.imports(at, names)):
+    names = {use.place.receiver, use.place.receiver.lower()}
+    if not (use.scoping.imports == "table" and use.graph.imports(use.at, names)):
         return ()
-    there = (d for d in candidates if not names.isdisjoint(d.at.modules))
+    there = (d for d in use.candidates if not names.isdisjoint(d.at.modules))
     return [d for d in there if d.scope and "." not in d.scope]
 
 
@@ -161,13 +157,13 @@ def _extends(signature: str, takes: Sequence[str]) -> bool:
     )
 
 
-def _declared_type(lineages: Lineages, at: NamedFile, place: Place) -> str:
-    """Return the type of a parameter, or of a field that classes around `place` have or inherit.
+def _declared_type(use: OneUse) -> str:
+    """Return the type of a parameter, or of a field that classes around a use have or inherit.
 
     Empty if none of them is called like the receiver, or if its type is a type parameter.
     """
-    for signature in _signatures(lineages, at, place):
-        begin = _begin_of_variable(signature, place.receiver)
+    for signature in _signatures(use):
+        begin = _begin_of_variable(signature, use.place.receiver)
         found = _TYPE.search(_without_arguments(signature[:begin])) if begin else None
         if found and found[1] not in _NO_TYPES:
             return "" if _PARAMETER_OF_TYPE.fullmatch(found[1]) else found[1]
@@ -191,18 +187,17 @@ def _without_arguments(text: str) -> str:
     return text
 
 
-def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str]:
+def _signatures(use: OneUse) -> Iterator[str]:
     """Yield the signatures that may declare the receiver, the nearest first.
 
     Around a local function that is a method, around a method the class with its constructor.
     """
-    graph = lineages.graph
-    around = graph.enclosing(at, place)
-    if around is None:
+    at = use.at
+    if use.around is None:
         return
-    yield around.signature
-    fields = [d for d in graph.defined_for(at, place.receiver) if d.scope]
-    scope = around.path
+    yield use.around.signature
+    fields = [d for d in use.graph.defined_for(at, use.place.receiver) if d.scope]
+    scope = use.around.path
     while scope:
         yield from (
             d.signature
@@ -210,18 +205,17 @@ def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str
             if d.scope == scope and (d.at.id == at.id or not at.scoping.whole_classes)
         )
         scope, _, outer = scope.rpartition(".")
-        for base in lineages.of(at, outer)[1:]:
+        for base in use.lineages.of(at, outer)[1:]:
             inherited = [d for d in fields if d.owner == base]
             if len(inherited) == 1:
                 yield inherited[0].signature
-        name = scope.rpartition(".")[2]
-        yield from (
-            d.signature for d in graph.defined(name) if d.path == scope and _is_around(d, at, place)
-        )
+        named = use.graph.defined(scope.rpartition(".")[2])
+        yield from (d.signature for d in named if d.path == scope and _is_around(use, d))
 
 
-def _is_around(defined: Defined, at: NamedFile, place: Place) -> bool:
-    """Whether a definition of the right path is around a place, be it in another part of it."""
-    if defined.at.id == at.id:
-        return defined.start_line <= place.line <= defined.end_line
-    return defined.is_type and defined.at.realm == at.realm and not at.scoping.whole_classes
+def _is_around(use: OneUse, defined: Defined) -> bool:
+    """Whether a definition of the right path is around a use, be it in another part of it."""
+    if defined.at.id == use.at.id:
+        return defined.start_line <= use.place.line <= defined.end_line
+    is_part = defined.is_type and not use.scoping.whole_classes
+    return is_part and defined.at.realm == use.at.realm

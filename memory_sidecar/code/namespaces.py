@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.graph import Defined, Graph
+from memory_sidecar.code.one_use import OneUse
 
 
-def seen_from(
-    graph: Graph, at: NamedFile, around: Defined | None, tops: Sequence[Defined]
-) -> Sequence[Defined]:
-    """Return those of `tops` in the nearest namespace around a place; if none, in opened ones."""
-    around = around or graph.first_definition(at)
+def seen_from(use: OneUse, tops: Sequence[Defined]) -> Sequence[Defined]:
+    """Return those of `tops` in the nearest namespace around a use; if none, in opened ones."""
+    around = use.around or use.graph.first_definition(use.at)
     path = f"{around.path if around else ''}."
     beside = [d for d in tops if path.startswith(f"{d.scope}.")]
     longest = max((len(d.scope) for d in beside), default=0)
     seen = [d for d in beside if len(d.scope) == longest]
-    return seen or [d for d in tops if opens(graph, at, d.scope)]
+    return seen or [d for d in tops if _opens(use, d.scope)]
 
 
-def of_seen_class(
-    graph: Graph, at: NamedFile, around: Defined | None, members: Sequence[Defined]
-) -> Sequence[Defined]:
+def of_seen_class(use: OneUse, members: Sequence[Defined]) -> Sequence[Defined]:
     """Return those of `members`, of classes of one name, whose class is seen; all, if none is.
 
     Empty if no class is called so, but a namespace.
     """
-    types = [d for d in graph.defined_for(at, members[0].owner) if d.is_type]
-    seen = {d.path for d in seen_from(graph, at, around, types)}
+    types = [d for d in use.graph.defined_for(use.at, members[0].owner) if d.is_type]
+    seen = {d.path for d in seen_from(use, types)}
     return [d for d in members if d.scope in seen] or (types and members)
 
 
-def opens(graph: Graph, at: NamedFile, namespace: str) -> bool:
-    """Whether a file uses `namespace`, as far as its last two parts tell.
+def _opens(use: OneUse, namespace: str) -> bool:
+    """Whether the file of a use opens `namespace`, as far as its last two parts tell.
 
     A `global using` counts for all files below its folder.
     """
@@ -40,11 +37,11 @@ def opens(graph: Graph, at: NamedFile, namespace: str) -> bool:
     above = above.rpartition(".")[2]
     imported = "' ' || places || ' ' GLOB '* i[0-9]*' || ? || '[ =]*'"
     receiver = above and f".{above}"
-    if not last or at.id in graph.users_of(last, imported, receiver):
+    if not last or use.at.id in use.graph.users_of(last, imported, receiver):
         return True
     return any(
-        at.file.path.startswith(_folder(graph, each).removesuffix("Properties/"))
-        for each in graph.users_of(last, imported, f"{receiver}=global")
+        use.at.file.path.startswith(_folder(use.graph, each).removesuffix("Properties/"))
+        for each in use.graph.users_of(last, imported, f"{receiver}=global")
     )
 
 

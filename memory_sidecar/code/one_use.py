@@ -24,29 +24,38 @@ class Finders:
 
 
 class OneUse:
-    """What `Resolver` and `BehindReceiver` know of the use that they resolve."""
+    """A use of `name` at a place of a file, and its candidates, `found`."""
 
     def __init__(
         self, finders: Finders, name: str, at: NamedFile, place: Place, found: NameCandidates
     ) -> None:
-        self.all = finders, name, at, place, found
-        self._graph = finders.graph
-        self._lineages = finders.lineages
-        self._modules = finders.modules
-        self._dotted = finders.dotted
-        self._name = name
-        self._at = at
-        self._place = place
-        self._scoping = at.scoping
-        self._is_untyped = at.scoping.objects == "untyped"
-        self._found = found
-        self._candidates = found.by_name.definitions
-        self._members = found.members
-        self._tops = found.tops
+        self.graph = finders.graph
+        self.lineages = finders.lineages
+        self.modules = finders.modules
+        self.dotted = finders.dotted
+        self.name = name
+        self.at = at
+        self.place = place
+        self.scoping = at.scoping
+        self.found = found
+        self.candidates = found.by_name.definitions
+        self.members = found.members
+        self.tops = found.tops
 
     @cached_property
-    def _around(self) -> Defined | None:
-        return self._graph.enclosing(self._at, self._place)
+    def around(self) -> Defined | None:
+        """The definition that encloses the use."""
+        return self.graph.enclosing(self.at, self.place)
 
-    def _is_imported(self, name: str) -> bool:
-        return self._graph.imports(self._at, [name])
+    @property
+    def is_untyped(self) -> bool:
+        """Whether any object of its language may have any member, as in JavaScript."""
+        return self.scoping.objects == "untyped"
+
+    def is_imported(self, name: str) -> bool:
+        """Whether the file of the use imports something as `name`."""
+        return self.graph.imports(self.at, [name])
+
+    def mentions(self, name: str) -> bool:
+        """Whether the file of the use has `name` anywhere."""
+        return self.graph.mentions(self.at, name)

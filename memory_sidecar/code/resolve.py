@@ -35,7 +35,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.dotted import DottedFinder
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.namespaces import seen_from
-from memory_sidecar.code.one_use import Finders, OneUse
+from memory_sidecar.code.one_use import Finders
 from memory_sidecar.code.paths import PathFollower
 from memory_sidecar.code.renames import RenameFinder
 from memory_sidecar.code.results import Confidence
@@ -80,200 +80,199 @@ class Resolver:
         return self._meanings[key]
 
 
-class _Resolving(OneUse):
+class _Resolving(BehindReceiver):
     """Resolves one reference; used by `Resolver` alone."""
 
     def meaning(self) -> Meaning:
-        receiver = self._place.receiver
+        receiver = self.place.receiver
         is_package = (  # else a class, of which it is a member
-            (self._place.how == "import" or (self._scoping.namespace_first and self._tops))
-            and self._scoping.imports == "package"
-            and all(d.owner != receiver for d in self._candidates)
+            (self.place.how == "import" or (self.scoping.namespace_first and self.tops))
+            and self.scoping.imports == "package"
+            and all(d.owner != receiver for d in self.candidates)
         )
         if not receiver or is_package:
             return self._resolve_bare()
-        if is_path_of_module(receiver, self._at):
-            near, surely = behind_path(self._graph, self._at, self._place, self._tops)
+        if is_path_of_module(receiver, self.at):
+            near, surely = behind_path(self)
             return one_or_all(near, surely)
-        if is_self(receiver, self._at):
+        if is_self(receiver, self.at):
             return self._resolve_self()
-        if found := member_of_variable(self._lineages, self._at, self._place, self._found):
+        if found := member_of_variable(self):
             return found
-        table = of_required_table(self._graph, self._at, receiver, self._candidates)
-        sure = sole(self._found.followed, "exact")
-        return sure or sole(table, "likely") or BehindReceiver(*self.all).meaning()
+        table = of_required_table(self)
+        sure = sole(self.found.followed, "exact")
+        return sure or sole(table, "likely") or self.behind_receiver()
 
     def _resolve_bare(self) -> Meaning:
         """Resolve a name without a receiver."""
-        if self._place.how == "import":
+        if self.place.how == "import":
             return self._resolve_imported()
         if found := sole(self._visible_here(), "exact"):
             return found
         if inherited := self._inherited():
             return one_or_all(inherited, "exact")
-        if self._is_imported(self._name):
+        if self.is_imported(self.name):
             return self._resolve_imported()
-        if self._scoping.namespaces and self._tops:
+        if self.scoping.namespaces and self.tops:
             return self._resolve_in_namespaces()
-        tops = [d for d in self._tops if d.is_type or not self._scoping.files_are_classes]
-        if not tops and self._scoping.strange_members == "doubted":
-            known = known_members(self._graph, self._at, self._candidates)
-            return sole(known, "likely") or Meaning(self._candidates)
-        beside = [d for d in tops if d.at.folder == self._at.folder]
+        tops = [d for d in self.tops if d.is_type or not self.scoping.files_are_classes]
+        if not tops and self.scoping.strange_members == "doubted":
+            return sole(known_members(self), "likely") or Meaning(self.candidates)
+        beside = [d for d in tops if d.at.folder == self.at.folder]
         around = {"folder": beside, "source": tops}
-        shared = (sole(around[circle], "exact") for circle in self._scoping.shares)
+        shared = (sole(around[circle], "exact") for circle in self.scoping.shares)
         if found := next(filter(None, shared), None):
             return found
-        if self._scoping.names_all:
-            several = beside if self._scoping.shares else self._star_imported()
+        if self.scoping.names_all:
+            several = beside if self.scoping.shares else self._star_imported()
             return one_or_all(several or self._dot_imported(), "likely")
-        opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        if self._at.file.language == "kotlin":
-            return sole(opened, "likely") or self._found.of_any_object
+        opened = [d for d in self.tops if self.graph.imports(self.at, d.at.modules)]
+        if self.at.file.language == "kotlin":
+            return sole(opened, "likely") or self.found.of_any_object
         bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
-        unseen = [d for d in self._candidates if not d.scope]  # of modules of JavaScript
+        unseen = [d for d in self.candidates if not d.scope]  # of modules of JavaScript
         return sole(opened, "likely") or sole(bare, "likely") or Meaning(tuple(bare or unseen))
 
     def _is_behind_enum(self, defined: Defined) -> bool:
         """Whether a bare name cannot mean a constant, because its enum must stand before it."""
-        if defined.kind != "constant" or not self._scoping.behind_enum:
+        if defined.kind != "constant" or not self.scoping.behind_enum:
             return False
-        is_open = self._scoping.behind_enum == "closed" and self._is_imported(defined.owner)
-        around = self._around
+        is_open = self.scoping.behind_enum == "closed" and self.is_imported(defined.owner)
+        around = self.around
         is_inside = around and (around.at, around.path) == (defined.at, defined.scope)
-        return not (is_open or is_inside) and self._graph.kind_around(defined) == "enum"
+        return not (is_open or is_inside) and self.graph.kind_around(defined) == "enum"
 
     @cached_property
     def _unqualified(self) -> Sequence[Defined]:
         """The candidates that a bare name may mean if no import tells."""
-        is_imported = self._is_imported(self._name)
-        if not (self._tops or is_imported) and self._scoping.strange_members == "imported":
-            return tuple(filter(self._is_opened, self._candidates))
-        if self._tops or not self._scoping.tells_members:
-            return self._tops or self._candidates
-        shown = (d for d in self._candidates if d.scope and d.kind not in FUNCTIONS)
-        return tuple(d for d in shown if self._graph.kind_around(d) not in FUNCTIONS)
+        is_imported = self.is_imported(self.name)
+        if not (self.tops or is_imported) and self.scoping.strange_members == "imported":
+            return tuple(filter(self._is_opened, self.candidates))
+        if self.tops or not self.scoping.tells_members:
+            return self.tops or self.candidates
+        shown = (d for d in self.candidates if d.scope and d.kind not in FUNCTIONS)
+        return tuple(d for d in shown if self.graph.kind_around(d) not in FUNCTIONS)
 
     def _is_opened(self, defined: Defined) -> bool:
         """Whether the file may name a member bare: of an imported class, or in an anonymous one.
 
         A bare constant of Java may be a label, of any enum.
         """
-        if self._scoping.bare_constants and self._place.how == "call":
-            return self._graph.mentions(self._at, defined.owner)
-        if self._scoping.bare_constants and defined.kind in (*FUNCTIONS, "constant"):
+        if self.scoping.bare_constants and self.place.how == "call":
+            return self.mentions(defined.owner)
+        if self.scoping.bare_constants and defined.kind in (*FUNCTIONS, "constant"):
             return defined.kind == "constant"
-        return self._is_imported(defined.owner)
+        return self.is_imported(defined.owner)
 
     def _inherited(self) -> Sequence[Defined]:
         """Return what the classes around the place have of that name, or inherit."""
-        if not self._members or self._scoping.bare_members != "inherited":
+        if not self.members or self.scoping.bare_members != "inherited":
             return []
-        members = self._found.members_by_owner
-        around = self._around
+        members = self.found.members_by_owner
+        around = self.around
         path = (around.path if around.is_type else around.scope) if around else ""
         for outer in filter(None, reversed(path.split("."))):
-            for owner in self._lineages.of(self._at, outer):
-                if owner in members and owner != self._name:  # no constructor: its class is meant
+            for owner in self.lineages.of(self.at, outer):
+                if owner in members and owner != self.name:  # no constructor: its class is meant
                     return members[owner]
         return []
 
     def _resolve_in_namespaces(self) -> Meaning:
         """Resolve in the C# namespace around the place or one around that, else in opened ones."""
-        seen = seen_from(self._graph, self._at, self._around, self._tops)
-        return sole(seen, "exact") or one_or_all(seen or self._tops, "likely")
+        seen = seen_from(self, self.tops)
+        return sole(seen, "exact") or one_or_all(seen or self.tops, "likely")
 
     def _star_imported(self) -> list[Defined]:
         """Return what `from module import *` brings into a Python file."""
-        if not self._is_imported(STAR):
+        if not self.is_imported(STAR):
             return []
-        around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self._tops]
-        return [d for d, names in around if self._graph.imports(self._at, names)]
+        around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self.tops]
+        return [d for d, names in around if self.graph.imports(self.at, names)]
 
     def _dot_imported(self) -> list[Defined]:
         """Return what `import . "shop/cart"` brings into a file of Go: a bare exported name."""
-        if self._at.family != "go" or not self._name[:1].isupper():
+        if self.at.family != "go" or not self.name[:1].isupper():
             return []
-        imports = self._graph.imports
-        return [d for d in self._tops if is_at_root(d) or imports(self._at, d.at.modules)]
+        imports = self.graph.imports
+        return [d for d in self.tops if is_at_root(d) or imports(self.at, d.at.modules)]
 
     def _resolve_imported(self) -> Meaning:
         """Resolve to the imported file, or to a package around it that may re-export the name."""
-        if found := self._dotted.meaning(self._name, self._at, self._place, self._tops):
+        if found := self.dotted.meaning(self.name, self.at, self.place, self.tops):
             return found
-        imported = partial(self._graph.imports, self._at)
-        from_there = self._behind_import() or [d for d in self._tops if imported(d.at.modules)]
-        sure: Confidence = "likely" if self._scoping.imports == "path" else "exact"
-        if found := sole(self._found.followed, "exact") or sole(from_there, sure):
+        imported = partial(self.graph.imports, self.at)
+        from_there = self._behind_import() or [d for d in self.tops if imported(d.at.modules)]
+        sure: Confidence = "likely" if self.scoping.imports == "path" else "exact"
+        if found := sole(self.found.followed, "exact") or sole(from_there, sure):
             return found
-        around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
-        if self._scoping.imports == "package":  # what else has that name is of another package
+        around = [d for d in self.tops if self.graph.imports(self.at, d.at.folder.split("/"))]
+        if self.scoping.imports == "package":  # what else has that name is of another package
             return one_or_all(from_there or self._unqualified, "likely")
         return sole(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
     def _behind_import(self) -> list[Defined]:
         """Return what the name is in its own import: that of a in `use crate::{a::Name, b}`."""
-        if not self._scoping.module_paths:
+        if not self.scoping.module_paths:
             return []
-        before = {each.receiver for each in self._graph.imports_in(self._at, self._name)}
-        return [d for d in self._tops if not before.isdisjoint(d.at.modules)]
+        before = {each.receiver for each in self.graph.imports_in(self.at, self.name)}
+        return [d for d in self.tops if not before.isdisjoint(d.at.modules)]
 
     def _visible_here(self) -> list[Defined]:
         """Return the candidates of the file in scope at the place, of the innermost scope only."""
-        around, line = self._around, self._place.line
+        around, line = self.around, self.place.line
         path = around.path if around else ""
         body = around.scope if around and line < around.start_line else path  # a decorator
-        imported = self._is_untyped and self._is_imported(self._name)
-        may_be_in_body = self._scoping.bare_members == "body"
+        imported = self.is_untyped and self.is_imported(self.name)
+        may_be_in_body = self.scoping.bare_members == "body"
         visible = [
             d
-            for d in self._candidates
-            if d.at.id == self._at.id
+            for d in self.candidates
+            if d.at.id == self.at.id
             and (not d.scope or path == d.scope or path.startswith(d.scope + "."))
             and (
-                self._scoping.implicit_self
-                or d not in self._members
+                self.scoping.implicit_self
+                or d not in self.members
                 or (may_be_in_body and d.scope == body and d.start_line < line)
             )
-            and d.owner != self._name  # not a constructor: its class is meant
+            and d.owner != self.name  # not a constructor: its class is meant
             and not (imported and d.scope)  # a member: `res.send = …` beside `import send`
-            and (d.scope or not self._found.followed)  # else local to a function without a name
+            and (d.scope or not self.found.followed)  # else local to a function without a name
         ]
         innermost = max((len(d.scope) for d in visible), default=0)
         return [d for d in visible if len(d.scope) == innermost]
 
     def _resolve_self(self) -> Meaning:
         """Resolve a member of the own class, or of a base class for `super` and the like."""
-        is_above = self._place.receiver in BASES  # skip the own class
-        lineage = self._lineages.of(self._at, self._lineages.class_around(self._at, self._place))
+        is_above = self.place.receiver in BASES  # skip the own class
+        lineage = self.lineages.of(self.at, self.lineages.class_around(self.at, self.place))
         for class_name in lineage[is_above:]:
-            ours = self._found.members_by_owner.get(class_name, ())
-            here = [d for d in ours if d.at.id == self._at.id]
+            ours = self.found.members_by_owner.get(class_name, ())
+            here = [d for d in ours if d.at.id == self.at.id]
             if found := sole(here or (() if self._is_whole(class_name) else ours), "exact"):
                 return found
         if not is_above:
-            beside = of_same_object(self._around, self._candidates) or self._of_module_around()
-            only = sole(beside, "exact") or sole(self._members, "likely")
+            beside = of_same_object(self.around, self.candidates) or self._of_module_around()
+            only = sole(beside, "exact") or sole(self.members, "likely")
             is_of_ours = only and (beside or self._is_related(only.definitions[0], lineage))
-            any_ = self._found.of_any_class if self._scoping.objects != "of classes" else None
-            return only if only and is_of_ours else any_ or Meaning(self._members)
-        known = partial(self._graph.defined_for, self._at)
+            any_ = self.found.of_any_class if self.scoping.objects != "of classes" else None
+            return only if only and is_of_ours else any_ or Meaning(self.members)
+        known = partial(self.graph.defined_for, self.at)
         is_foreign = len(lineage) > 1 and not any(map(known, lineage[1:]))
-        others = (d for d in self._members if d.owner not in lineage[:1])
+        others = (d for d in self.members if d.owner not in lineage[:1])
         return Meaning(() if is_foreign else tuple(others))
 
     def _of_module_around(self) -> list[Defined]:
         """Return what the module of Ruby around the place defines, which classes include."""
-        if self._around is None or self._at.family != "ruby":
+        if self.around is None or self.at.family != "ruby":
             return []
-        module = self._around.path if self._around.kind == "module" else self._around.scope
-        return [d for d in self._candidates if (d.at.id, d.scope) == (self._at.id, module)]
+        module = self.around.path if self.around.kind == "module" else self.around.scope
+        return [d for d in self.candidates if (d.at.id, d.scope) == (self.at.id, module)]
 
     def _is_whole(self, class_name: str) -> bool:
         """Whether the file has all members of the class: in other files, its name means another."""
-        is_here = self._at.id in self._lineages.files_with_type(class_name)
-        return self._scoping.whole_classes and is_here
+        is_here = self.at.id in self.lineages.files_with_type(class_name)
+        return self.scoping.whole_classes and is_here
 
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
         """Whether the class of a member is derived from the first class of `lineage`."""
-        return not lineage or lineage[0] in self._lineages.of(member.at, member.owner)[1:]
+        return not lineage or lineage[0] in self.lineages.of(member.at, member.owner)[1:]
