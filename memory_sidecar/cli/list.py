@@ -109,7 +109,7 @@ def recent(
 
 def _show(call: Call, found: list[M], wanted: MemoryFilter) -> list[M]:
     nothing = "no such memory" if wanted != MemoryFilter() else ""  # "": another notice says it
-    return call.show(found, memory_lines(found), nothing=nothing)
+    return call.show(found, memory_lines(call, found), nothing=nothing)
 
 
 @click.command()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import Styled, title
+from memory_sidecar.cli.fitting import fit_line
+from memory_sidecar.cli.form import title
 from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.cli.options import Command
 from memory_sidecar.core.times import parse_past_time
@@ -77,8 +78,10 @@ def memories_of(call: Call, agent: str) -> Memories:
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
 
-def memory_line(memory: Facts, below: Sequence[str]) -> tuple[Styled, str]:
-    """Return the line that shows a memory: its path, date, marks and title.
+def memory_line(
+    call: Call, memory: Facts, below: Sequence[str], *, score: str = "", quality: str = ""
+) -> TextLine:
+    """Return the line that shows a memory: `score`, its path, date, marks, `quality` and title.
 
     The title is left out if it is only the beginning of the first line shown `below`.
     """
@@ -92,7 +95,8 @@ def memory_line(memory: Facts, below: Sequence[str]) -> tuple[Styled, str]:
     day = memory.updated_at[:10]
     first = without_markup(next(iter(below), ""))
     is_cut = memory.title.endswith("…") and first.startswith(memory.title[:-1])
-    return title(memory.path), f"  {day}{marked}  {'' if is_cut else memory.title}".rstrip()
+    head = (score, title(memory.path), f"  {day}{marked}{quality}")
+    return fit_line(call, head, "" if is_cut else memory.title)
 
 
 def body_lines(memory: Facts, text: str) -> list[str]:
@@ -103,13 +107,15 @@ def body_lines(memory: Facts, text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-def memory_lines(memories: Sequence[Memory | Listed]) -> Iterator[TextLine]:
+def memory_lines(call: Call, memories: Sequence[Memory | Listed]) -> Iterator[TextLine]:
     """Yield a line for each memory, and its content below, if there is any."""
     for memory in memories:
-        lines, end = list[str](), ""
-        if isinstance(memory.content, str):
-            lines, end = body_lines(memory, memory.content), "\n"
-        yield *memory_line(memory, lines), "".join(f"\n  {line}" for line in lines) + end
+        content = memory.content if isinstance(memory.content, str) else None
+        lines = [] if content is None else body_lines(memory, content)
+        yield memory_line(call, memory, lines)
+        yield from (f"  {line}" for line in lines)
+        if content is not None:
+            yield ""
 
 
 def note_team(call: Call) -> None:

@@ -88,18 +88,18 @@ def show_memories(
     if asked.explain:
         note_team(call)
     hits = call.mask(found)
-    return call.show_hits(hits, _hit_lines(hits, asked.text), room=asked.max_tokens)
+    return call.show_hits(hits, _hit_lines(call, hits, asked.text), room=asked.max_tokens)
 
 
-def _hit_lines(hits: list[MemoryHit], question: str) -> Iterator[TextLine]:
+def _hit_lines(call: Call, hits: list[MemoryHit], question: str) -> Iterator[TextLine]:
     stems = stems_of(question)
     for hit in hits:
         lines = body_lines(hit, hit.content.strip("\n"))
         rows = rows_to_search(lines, stems)
         part = excerpt(lines[rows.start : rows.stop], stems, at_most=SHOWN_LINES)
         first = rows.start + part.first
-        weak = ["  weak match"] if hit.is_weak else []
-        yield f"{hit.relevance:.3f}  ", *memory_line(hit, part.lines), *weak
+        weak, score = "  weak match" if hit.is_weak else "", f"{hit.relevance:.3f}  "
+        yield memory_line(call, hit, part.lines, score=score, quality=weak)
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
         if first:

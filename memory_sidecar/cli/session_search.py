@@ -10,6 +10,7 @@ import click
 
 from memory_sidecar.agents.session_projects import session_projects
 from memory_sidecar.cli.call import Call, TextLine
+from memory_sidecar.cli.fitting import fit_line
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
@@ -106,7 +107,7 @@ def search(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
     )
     hits = call.mask(hits)
-    return call.show_hits(hits, _hit_lines(hits, asked.text))
+    return call.show_hits(hits, _hit_lines(call, hits, asked.text))
 
 
 @click.command(name="list")
@@ -123,15 +124,15 @@ def list_sessions(
     if len(found) > limit:
         call.reporter.notice(f"earlier ones: --offset {offset + limit} shows them")
     nothing = "no such session" if wanted != SessionFilter() else ""  # "": another notice says it
-    return call.show(heads, map(_head_line, heads), nothing=nothing)
+    return call.show(heads, (_head_line(call, head) for head in heads), nothing=nothing)
 
 
-def _hit_lines(hits: list[SessionHit], question: str) -> Iterator[TextLine]:
+def _hit_lines(call: Call, hits: list[SessionHit], question: str) -> Iterator[TextLine]:
     stems = stems_of(question)
     for hit in hits:
         where = hit.session_id if hit.sequence is None else f"{hit.session_id}#{hit.sequence}"
         weak = "  weak match" if hit.is_weak else ""
-        yield title(where), f"  {hit.score:.3f}{weak}  {hit.headline}"
+        yield fit_line(call, (title(where), f"  {hit.score:.3f}{weak}"), hit.headline)
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
         yield from indent_lines(shorten(hit.text.strip(), SHOWN_CHARACTERS, stems))
@@ -143,7 +144,7 @@ def indent_lines(text: str) -> Iterator[str]:
     return (f"  {line}".rstrip() for line in text.split("\n"))
 
 
-def _head_line(head: Head) -> TextLine:
+def _head_line(call: Call, head: Head) -> TextLine:
     said = pluralize(head.message_count, "message")
     what = " · ".join(filter(None, (head.title, said, head.outcome, *head.topics)))
-    return f"{shown_utc(head.ended_at)}  ", title(head.session_id), f"  {what}"
+    return fit_line(call, (f"{shown_utc(head.ended_at)}  ", title(head.session_id)), what)
