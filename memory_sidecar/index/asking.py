@@ -13,6 +13,7 @@ from memory_sidecar.index.database import Database
 T = TypeVar("T")
 
 RENAMED_PATIENCE_S = 0.5  # a question waits so long for the new names of files that are gone
+FEW_FILES = 100  # a pass with more, as after a switch of branches, takes longer than that
 
 
 class Attempt:
@@ -50,21 +51,25 @@ class Attempt:
 
     def index_renamed(self) -> bool:
         """Index the noted sources of watched databases in RENAMED_PATIENCE_S; False if none was."""
-        watched = {
-            database: names
-            for database, names in self._gone_from.items()
-            if self.waits and database.is_watching
-        }
-        indexed = [
-            database.wait_fresh(names, patience_s=RENAMED_PATIENCE_S)
-            for database, names in watched.items()
-        ]
-        return any(indexed)
+        indexed = False
+        for database, names in self._gone_from.items():
+            if self.waits and database.is_watching and (soon := names - _busy_sources(database)):
+                indexed |= database.wait_fresh(soon, patience_s=RENAMED_PATIENCE_S)
+        return indexed
 
     def give_notices(self) -> None:
         """Pass on the notices that were kept."""
         for text in self._kept:
             self._reporter.notice(text)
+
+
+def _busy_sources(database: Database[Any]) -> set[str]:
+    """Return the names of the sources that are under a long pass now."""
+    return {
+        name
+        for name, state in database.states().items()
+        if state.indexing and state.indexing.files_total > FEW_FILES
+    }
 
 
 def ask_past_renames(ask: Callable[[Attempt], T], reporter: Reporter) -> T:

@@ -7,16 +7,18 @@ from functools import partial
 import pytest
 
 from memory_sidecar.agents.watching import Watching
+from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import NameQuery, references
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent
 from memory_sidecar.index import asking
+from memory_sidecar.index.database import Database
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
 from tests.conftest import write_memory
-from tests.waiting import eventually
+from tests.waiting import eventually, held_back
 
 
 @pytest.fixture
@@ -110,3 +112,12 @@ def test_a_memory_just_renamed_is_shown_by_its_new_path(
     assert recall.get(f"{directory}new/one").content == "The heron waits."
     with pytest.raises(NotFound):
         recall.get(f"{directory}old/one")
+
+
+def test_a_search_during_a_long_pass_does_not_wait_for_new_names(codebase, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "FEW_FILES", 1)
+    with held_back(monkeypatch, CodeBuilder, "build"):
+        (tmp_path / "project" / "old").rename(tmp_path / "project" / "new")
+        eventually(lambda: codebase.data.states()["project"].indexing)
+        monkeypatch.delattr(Database, "wait_fresh")
+        assert codebase.search(CodeQuery("heron"), reporter=Silent()) == []
