@@ -33,8 +33,8 @@ from memory_sidecar.sessions.files import MAX_SESSION_BYTES, SessionFiles
 from memory_sidecar.sessions.store import SESSIONS
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror import Mirror
+from memory_sidecar.team.mirror_files import MirroredFolder
 from memory_sidecar.team.mirror_rows import TeamFile
-from memory_sidecar.team.mirror_state import MirroredFolder
 
 BOTH_WAYS: Final = ExchangeRequest()
 WAIT_S: Final = 30.0  # how long a pull or push waits for another exchange, such as a long first one

@@ -52,7 +52,7 @@ class Alias(NamedTuple):
 
     @property
     def is_of_module(self) -> bool:
-        """Whether it stands for a module, whose path is `name`."""
+        """Whether `name` is the path of a module, for which the alias stands."""
         return self.name.type in _PATHS_OF_MODULES
 
 

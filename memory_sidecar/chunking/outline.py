@@ -91,7 +91,7 @@ class Definition:
 
     @property
     def is_binding(self) -> bool:
-        """Whether it only names a value, so that it contains no definitions and no calls."""
+        """Whether the definition only names a value, and contains no definitions and no calls."""
         return self.kind in _BINDINGS and not self.is_code
 
     def signature(self, data: bytes) -> str:

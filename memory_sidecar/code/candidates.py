@@ -330,15 +330,15 @@ def is_self(receiver: str, at: NamedFile) -> bool:
 
 
 def is_at_root(defined: Defined) -> bool:
-    """Whether it is in the Go package at the root of its source: any import may mean that one."""
+    """Whether the definition is of the Go package at the root, which any import may mean."""
     return defined.at.family == "go" and not defined.at.folder
 
 
 def _is_extension(defined: Defined) -> bool:
-    """Whether it is an extension function of Kotlin: `fun Cart.total()`."""
+    """Whether `defined` is an extension function of Kotlin: `fun Cart.total()`."""
     return defined.at.file.language == "kotlin" and f".{defined.name}" in defined.signature
 
 
 def _is_outer_method(defined: Defined, around: str) -> bool:
-    """Whether it is a method defined outside the body of its class, as in C++, Go and Lua."""
+    """Whether a method is defined outside the body of its class, as in C++, Go and Lua."""
     return not around and defined.kind == "method"

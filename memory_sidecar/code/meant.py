@@ -15,7 +15,7 @@ _ANY_CLASS, _ANY_VALUE = "A", "?"
 
 
 def is_valueless(defined: Defined) -> bool:
-    """Whether it stands behind no variable of C#: a type, a constructor, a constant of an enum."""
+    """Whether no variable of C# can have this member: a type, a constructor, an enum's constant."""
     is_constructor = defined.name == defined.owner
     has_none = defined.is_type or is_constructor or defined.kind == "constant"
     return has_none and defined.at.scoping.valueless

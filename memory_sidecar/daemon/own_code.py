@@ -40,7 +40,7 @@ class OwnCode:
 
     @property
     def is_replaced_whole(self) -> bool:
-        """Whether it is replaced, and no module has changed any more for LOOK_EVERY_S.
+        """Whether the code is replaced, and no module has changed any more for LOOK_EVERY_S.
 
         An idle process may ask every second: files written in place are left to `is_replaced`.
         """

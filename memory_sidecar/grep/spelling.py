@@ -99,7 +99,7 @@ class PatternText:
 
     @property
     def is_open(self) -> bool:
-        """Whether it ends with `$$$`, which stands for a body as well."""
+        """Whether the pattern ends with `$$$`, which stands for a body as well."""
         return not self.pieces[-1] and bool(self.holes) and self.holes[-1].many
 
 

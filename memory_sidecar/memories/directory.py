@@ -70,7 +70,7 @@ class KnowledgeDirectory:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the agent's own, made if missing; another may be on an unmounted disk."""
+        """Whether this is the agent's own, made if missing; another may be on an unmounted disk."""
         return self.name == OWN_DIRECTORY
 
     @property

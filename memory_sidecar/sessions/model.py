@@ -78,7 +78,7 @@ class Message:
 
     @property
     def asks(self) -> bool:
-        """Whether it ends with a question: by its mark, or without one by *why* or the like."""
+        """Whether the message ends with a question, by its mark or a word such as *why*."""
         last = _BETWEEN_SENTENCES.split(self.content.rstrip())[-1]
         is_unmarked = not last.endswith(tuple(_ENDS))
         return _ends_as_question(last) or bool(is_unmarked and QUESTION_WORD.match(last))

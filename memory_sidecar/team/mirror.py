@@ -29,6 +29,14 @@ from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.team.link import TeamLink
+from memory_sidecar.team.mirror_files import (
+    NO_FILE_NAME,
+    UNUSABLE_PATH,
+    MirroredFolder,
+    MirroredFolders,
+    reason_not_to_give,
+    run_at_once,
+)
 from memory_sidecar.team.mirror_rows import (
     GONE,
     Content,
@@ -40,21 +48,12 @@ from memory_sidecar.team.mirror_rows import (
     write_offers,
 )
 from memory_sidecar.team.mirror_state import (
-    NO_FILE_NAME,
     UNKNOWN,
-    UNUSABLE_PATH,
     Known,
-    MirroredFolder,
     MirrorReport,
     MirrorState,
     MirrorStep,
     StateFile,
-    hash_files,
-    local_files,
-    place_of,
-    read_or_none,
-    reason_not_to_give,
-    run_at_once,
 )
 from memory_sidecar.team.schema import look_in_schema, make_schema
 
@@ -81,7 +80,7 @@ class Mirror:
         """
         self.link = link
         self.agent = agent
-        self.folders = {each.name: each for each in folders}
+        self.folders = MirroredFolders(folders)
         self.state_file = StateFile(folders[0].tree, state)
         self.archive = archive
         self.index = index
@@ -99,9 +98,9 @@ class Mirror:
             made_by = reporter if wanted.gives else None
             state.hear(self._read_news(state, joins=wanted.joins, made_by=made_by))
             if wanted.gives:
-                ours = local_files(self.folders.values(), state, wanted.changed)
+                ours = self.folders.scan(state, wanted.changed)
             else:
-                ours = hash_files(self.folders, state.open)
+                ours = self.folders.hashes_of(state.open)
             done = _MirrorPass(self, wanted, ours, state).run()
             if wanted.gives:
                 state.note_given(done)
@@ -112,7 +111,7 @@ class Mirror:
         """Note for the next exchange that files at or below `changed` were not given."""
         named = tuple(f"{path}/" for path in changed)
         touched = [path for path in self.state_file.load().files if f"{path}/".startswith(named)]
-        there = hash_files(self.folders, touched)
+        there = self.folders.hashes_of(touched)
         self.state_file.note_owed({path: path in there for path in touched})
 
     def owes(self) -> bool:
@@ -121,9 +120,9 @@ class Mirror:
         if self.state_file.has_notes or state.removed:
             return True
         if not state.owes:
-            ours = hash_files(self.folders, state.kept)
+            ours = self.folders.hashes_of(state.kept)
         else:  # one that only took files owes none
-            ours = local_files(self.folders.values(), state, ())
+            ours = self.folders.scan(state, ())
             if ours.keys() != state.files.keys():
                 return True
         return any(each.hash != state.base(path) for path, each in ours.items())
@@ -132,7 +131,7 @@ class Mirror:
         """Whether there is something to take, if only read by a push. Raises DatabaseError."""
         state = self.state_file.load()
         news = self._read_news(state)
-        ours = hash_files(self.folders, state.open)
+        ours = self.folders.hashes_of(state.open)
         return bool(news.heads) or any(
             state.step(path, ours.get(path)) is MirrorStep.TAKE for path in state.open
         )
@@ -218,7 +217,7 @@ class _MirrorPass:
             path: True
             for folder, contents in self._read(unread)
             for path, (_, text) in contents.items()
-            for ours in [read_or_none(folder, path.partition("/")[2])]
+            for ours in [self.mirror.folders.read(path)]
             if ours and text and folder.are_alike(ours, text.encode())
         }
         steps[MirrorStep.CONFLICT] = [path for path in conflicts if path not in alike]
@@ -258,8 +257,7 @@ class _MirrorPass:
 
     def _text(self, path: str) -> str | None:
         """Return the text of a file; None, with an entry in `left_out`, if it may not be given."""
-        place = place_of(self.mirror.folders, path)
-        data = read_or_none(*place) if place else None
+        data = self.mirror.folders.read(path)
         reason = reason_not_to_give(data, with_secrets=self.wanted.with_secrets)
         if reason:
             self.done.left_out[path] = reason
@@ -297,15 +295,15 @@ class _MirrorPass:
                     take(path)
                 run_at_once(take, contents.keys() - ours)
         for path in paths:
-            if place_of(self.mirror.folders, path) is None:
+            if self.mirror.folders.place_of(path) is None:
                 self.done.left_out[path] = NO_FILE_NAME
             if self.done.left_out.get(path) == NO_FILE_NAME:
                 self.state.open.pop(path, None)  # until it changes there
 
     def _read(self, paths: Sequence[str]) -> Iterator[tuple[MirroredFolder, dict[str, Content]]]:
         """Yield what the team has of those of `paths` that are allowed, a few at a time."""
-        places = {path: place_of(self.mirror.folders, path) for path in paths}
-        for folder in self.mirror.folders.values():
+        places = {path: self.mirror.folders.place_of(path) for path in paths}
+        for folder in self.mirror.folders:
             left = sorted(path for path, place in places.items() if place and place[0] is folder)
             read = partial(read_contents, agent=self.mirror.agent, most_bytes=folder.max_bytes)
             while left:

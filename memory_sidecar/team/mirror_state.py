@@ -1,41 +1,26 @@
-"""The parts of an exchange with a team: the decision, the folders, the state file, the report."""
+"""What an exchange knows of each file, and decides by that; its state file, its report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from errno import EILSEQ, EINVAL, ENAMETOOLONG, ENOTDIR
 from pathlib import Path
 
 import msgspec
 
-from memory_sidecar.core.atomic import (
-    delete_file,
-    file_hash,
-    move_file,
-    remove_empty_folders,
-    replace_file,
-)
-from memory_sidecar.core.credentials import find_credentials
+from memory_sidecar.core.atomic import delete_file, replace_file
 from memory_sidecar.core.errors import DatabaseRefused, SidecarError
 from memory_sidecar.core.locks import hold_lock
-from memory_sidecar.core.model import Scan, Stamp
+from memory_sidecar.core.model import Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.team.mirror_rows import News, TeamFile
 
-NO_FILE_NAME = "its name cannot be a file name on this machine"
-UNUSABLE_PATH = dict.fromkeys((ENAMETOOLONG, EINVAL, EILSEQ), NO_FILE_NAME) | {
-    ENOTDIR: "there is a file in the place of its folder"
-}
-"""Why another machine's file cannot be written here, by the error that the system gives."""
 MAX_STATE_BYTES = 256 << 20
-WRITERS = 4  # files that are written at once
 _NONE = (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError)
 
 
@@ -55,35 +40,6 @@ def step_for(ours: str, base: str, team: str) -> MirrorStep:
     if team == base or not team:
         return MirrorStep.GIVE if ours != base else MirrorStep.TAKE
     return MirrorStep.TAKE if ours in (base, "") else MirrorStep.CONFLICT
-
-
-@dataclass(frozen=True, slots=True)
-class MirroredFolder:
-    """A folder whose files are exchanged, under the paths `<name>/<path in it>`."""
-
-    name: str
-    root: Path
-    tree: Tree  # of our own files, which holds `root`
-    max_bytes: int
-    scan: Callable[[Collection[str] | None], Scan]  # below the given paths, or everything for None
-    changing: Callable[[], AbstractContextManager[None]]  # locks out other writers of ours
-    is_path: Callable[[str], bool]  # whether a file in it may have this path
-    are_alike: Callable[[bytes, bytes], bool]  # whether two contents differ in nothing but times
-
-    def read(self, path: str) -> bytes | None:
-        """Read a file; `None` if it is missing. Raises FileRefused for what is no regular file."""
-        try:
-            return self.tree.read(self.root / path, self.max_bytes)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-
-    def archive(self, path: str, batch: Path) -> bool:
-        """Move a file into the archive folder `batch`; call it within `changing`."""
-        file = self.root / path
-        with named_errors(file):
-            is_moved = move_file(self.tree, file, self.tree, batch / self.name / path)
-            remove_empty_folders(self.tree, file, keep=self.root)
-        return is_moved
 
 
 UNKNOWN: Stamp = (0, 0, 0)
@@ -255,88 +211,3 @@ class MirrorReport:
     conflicts: list[TeamFile] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # not given or taken, and why
     failure: SidecarError | None = None  # of giving; what others gave was taken all the same
-
-
-def local_files(
-    folders: Iterable[MirroredFolder], state: MirrorState, changed: Collection[str]
-) -> dict[str, Known]:
-    """Return all local files by path; those that cannot be read are as known before.
-
-    Compares only files that commands changed or removed; all if none did or the team is owed.
-    """
-    named = tuple(f"{path}/" for path in {*changed, *state.removed})
-    compares_all = state.owes or not named
-    found: dict[str, Known] = {}
-    for folder in folders:
-        start = f"{folder.name}/"
-        known = {path: each for path, each in state.files.items() if path.startswith(start)}
-        others = {p: each for p, each in known.items() if not f"{p}/".startswith(named)}
-        under = None
-        if not compares_all:
-            found |= others
-            under = [path.removeprefix(start) for path in changed if path.startswith(start)]
-            if not under:
-                continue
-        scan = folder.scan(under)
-        if scan.unreadable or not scan.files:  # an empty folder may be an unmounted disk
-            found |= others
-        for file in scan.files:
-            path = start + file.path
-            before = known.get(path)
-            is_same = bool(file.skip_reason) or (before and before.stamp == file.stamp)
-            content = None if is_same else read_or_none(folder, file.path)
-            if content is not None:
-                found[path] = Known(file_hash(content), file.stamp)
-            elif before is not None:  # unreadable, but not removed
-                found[path] = before
-    return found
-
-
-def hash_files(folders: Mapping[str, MirroredFolder], paths: Collection[str]) -> dict[str, Known]:
-    """Return those of `paths` that are readable here, with their hash."""
-    found = {}
-    for path in paths:
-        place = place_of(folders, path)
-        if place is not None and (content := read_or_none(*place)) is not None:
-            found[path] = Known(file_hash(content), UNKNOWN)
-    return found
-
-
-def place_of(folders: Mapping[str, MirroredFolder], path: str) -> tuple[MirroredFolder, str] | None:
-    """Return the folder of a file and its path in it; `None` for a path that is not allowed."""
-    name, _, rest = path.partition("/")
-    folder = folders.get(name)
-    return (folder, rest) if folder is not None and folder.is_path(rest) else None
-
-
-def run_at_once(work: Callable[[str], None], paths: Collection[str]) -> None:
-    """Run `work`, which waits for the disk, on each of `paths`; raises the first error.
-
-    Syncing four files at once takes a sixth of the time: the file system syncs them together.
-    """
-    with ThreadPoolExecutor(WRITERS) as pool:
-        for _ in pool.map(work, paths):
-            pass
-
-
-def read_or_none(folder: MirroredFolder, path: str) -> bytes | None:
-    """Read a file; `None` if it is missing or unreadable."""
-    try:
-        return folder.read(path)
-    except OSError:
-        return None
-
-
-def reason_not_to_give(data: bytes | None, *, with_secrets: bool) -> str:
-    """Return why a file with this content (None: unreadable) is not given; "" if it may be."""
-    if data is None:
-        return "its name or its kind cannot be shared with other machines"
-    if b"\0" in data:
-        return "binary"
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return "not UTF-8"
-    if not with_secrets and (found := find_credentials(text)):
-        return f"it seems to contain a secret ({found[0].kind}); --allow-secrets sends it anyway"
-    return ""

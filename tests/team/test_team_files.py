@@ -16,7 +16,7 @@ from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX, file_hash
 from memory_sidecar.core.errors import DatabaseRefused
 from memory_sidecar.core.locks import hold_lock
-from memory_sidecar.team import mirror_rows, mirror_state, schema
+from memory_sidecar.team import mirror_files, mirror_rows, schema
 from memory_sidecar.team.mirror_state import MirrorStep, step_for
 from tests.conftest import Notices, write_memory
 
@@ -618,7 +618,7 @@ def test_large_files_are_taken_a_few_at_a_time(address, machine, monkeypatch):
 
 def test_new_files_are_synced_to_the_disk_at_once(address, machine, monkeypatch):
     one, two = machine("one", address), machine("two", address)
-    paths = [f"deep/new/{number}.md" for number in range(mirror_state.WRITERS)]
+    paths = [f"deep/new/{number}.md" for number in range(mirror_files.WRITERS)]
     for path in paths:
         write_memory(one.folder("shared"), path, f"Text of {path}.")
     one("memory", "push", "--agent", "shared")
