@@ -21,7 +21,8 @@ from tree_sitter import Node, Parser
 from memory_sidecar.chunking.syntax import grammar
 from memory_sidecar.setup.agents import SERVER
 
-INDENT = "  "
+_INDENT = "  "  # of a file that has none of its own
+_FIRST_INDENT = re.compile(r"^([ ]{1,8}|\t)(?=[\"{\[])", re.MULTILINE)
 MAX_LINES = 40  # of an entry that is looked for in TOML
 
 
@@ -76,7 +77,8 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
         return None
     if any(SERVER in _text(element) for element in _children(found)):
         raise Taken(f"{'.'.join(path)} has one of {SERVER} with another value already")
-    return _insert_first(found, text, _to_json(value, len(path) + 1), len(path))
+    entry = _to_json(value, len(path) + 1, _indent_of(text))
+    return _insert_first(found, text, entry, len(path))
 
 
 def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
@@ -297,10 +299,10 @@ def _insert_member(
     """Insert `value` at `path`, of which the object `found` lacks `rest`; None: no value at all."""
     if found is None:
         gap = "" if text.endswith("\n") or not text else "\n"  # a comment ends with its line
-        return Insertion(len(text), gap + _to_json(_nest(rest, value), 0) + "\n")
+        return Insertion(len(text), gap + _to_json(_nest(rest, value), 0, _INDENT) + "\n")
     depth = len(path) - len(rest)
-    entry = f"{json.dumps(rest[0])}: {_to_json(_nest(rest[1:], value), depth + 1)}"
-    return _insert_first(found, text, entry, depth)
+    below = _to_json(_nest(rest[1:], value), depth + 1, _indent_of(text))
+    return _insert_first(found, text, f"{json.dumps(rest[0])}: {below}", depth)
 
 
 def _nest(path: Sequence[str], value: object) -> object:
@@ -309,20 +311,27 @@ def _nest(path: Sequence[str], value: object) -> object:
     return value
 
 
-def _to_json(value: object, depth: int) -> str:
-    """Write `value` as JSON, indenting all lines but the first by `depth`."""
-    return json.dumps(value, indent=len(INDENT), ensure_ascii=False).replace(
-        "\n", "\n" + INDENT * depth
-    )
+def _indent_of(text: str) -> str:
+    """Return what the settings `text` indents a member by: a tab, or some spaces."""
+    found = _FIRST_INDENT.search(text)
+    return found[1] if found else _INDENT
+
+
+def _to_json(value: object, depth: int, indent: str) -> str:
+    """Write `value` as JSON, indenting all lines but the first by `depth` times `indent`."""
+    lines = json.dumps(value, indent=indent, ensure_ascii=False)
+    return lines.replace("\n", "\n" + indent * depth)
 
 
 def _insert_first(node: Node, text: str, entry: str, depth: int) -> Insertion:
     """Insert `entry` as the first child of the object or array `node`, which is at `depth`."""
     at = len(text.encode()[: node.start_byte].decode()) + 1
-    new_line = "\n" + INDENT * (depth + 1)
+    indent = _indent_of(text)
+    new_line = "\n" + indent * (depth + 1)
     if _children(node):
-        return Insertion(at, f"{new_line}{entry},")
-    closes = "\n" + INDENT * depth if text[at:].lstrip()[:1] in ("}", "]") else ""
+        is_inline = not re.match(r"[ \t\r]*\n", text[at:])
+        return Insertion(at, f"{new_line}{entry},{new_line if is_inline else ''}")
+    closes = "\n" + indent * depth if text[at:].lstrip()[:1] in ("}", "]") else ""
     return Insertion(at, new_line + entry + closes)
 
 

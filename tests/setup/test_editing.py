@@ -69,6 +69,30 @@ def test_a_member_is_added_and_nothing_else_changes(before):
     assert json_member(after, AT, ENTRY) is None
 
 
+@pytest.mark.parametrize("indent", ["\t", " ", "  ", "   ", "    "])
+def test_an_entry_is_indented_as_the_file_is(indent):
+    settings = {"theme": "dark", "mcpServers": {"other": {"args": ["x"]}}}
+    insertion = json_member(json.dumps(settings, indent=indent), AT, ENTRY)
+    assert insertion is not None
+    after = insertion.apply_to(json.dumps(settings, indent=indent))
+    expected = {"theme": "dark", "mcpServers": {"memory-sidecar": ENTRY, "other": {"args": ["x"]}}}
+    assert after == json.dumps(expected, indent=indent)
+
+
+def test_an_entry_has_lines_of_its_own_in_an_object_on_one_line():
+    before = '{\n    "mcpServers": {"other": {}}\n}\n'
+    insertion = json_member(before, AT, {"args": []})
+    assert insertion is not None
+    after = insertion.apply_to(before)
+    assert after.splitlines()[2:6] == [
+        '        "memory-sidecar": {',
+        '            "args": []',
+        "        },",
+        '        "other": {}}',
+    ]
+    assert remove_entry(after, AT, {"args": []}, piece=insertion.text) == before
+
+
 def test_comments_and_trailing_commas_of_editors_are_read_and_kept():
     before = '// mine\n{\n  /* servers */\n  "mcpServers": {\n    "x": {}, // last\n  },\n}\n'
     insertion = json_member(before, AT, ENTRY)
