@@ -7,6 +7,7 @@
     the path of a file             `query_names`       `exact_path`
     the path of a key of data      `keys`              `exact_text`
     the path of an address         `routes`            `exact_text`, where it is declared
+      whose callers it asks for    `route_calls`       `exact_text`, where it is called
     a name that is defined         `query_names`       `exact_symbol`
     a name that nothing defines    `unknown_names`     `exact_symbol`, of what it stands for
       that is the whole question,  `unknown_names`     `exact_text`, where chunks hold it
@@ -36,6 +37,7 @@ from memory_sidecar.code.keys import chunks_with_key
 from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
 from memory_sidecar.code.question import Question
+from memory_sidecar.code.route_calls import chunks_calling_route
 from memory_sidecar.code.routes import chunks_with_route
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.snippets import chunks_with_snippet
@@ -119,8 +121,11 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
         said = chunks_with_message(question, keywords, rows)
         # A message may name what it is about: that should not lead then.
         is_about_name, literal_ids = not said, said or literal_ids
-    if is_about_name and not keys and (routes := chunks_with_route(question.text, rows)):
-        literal_ids = routes
+    if is_about_name and not keys:
+        text = question.text
+        literal_ids = (
+            chunks_calling_route(text, rows) or chunks_with_route(text, rows) or literal_ids
+        )
     if called := _files_called(names, question, rows):
         names, literal_ids = replace(names, paths=tuple(called)), []
     ids = rows.named_chunks(names)

@@ -9,7 +9,8 @@ path of its file. A string that is put together, as by `${id}`, uses a route and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from memory_sidecar.code.asides import is_aside
@@ -17,6 +18,7 @@ from memory_sidecar.code.directory import Line
 from memory_sidecar.code.keys import DATA
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.index.keyword import stems_of
 
 MAX_PATHS = 2  # in one question that are looked for
 MAX_CHUNKS = 1000  # that are looked at for each: those that hold most of its words
@@ -25,7 +27,7 @@ MAX_FILES = 12  # that are read, those in whose strings most of the segments sta
 MAX_LINES = 2000  # of them, above and below the chunk in which most of the segments stand
 MAX_ROW = 300  # characters; longer ones are generated
 MAX_AROUND = 10  # outer lines of a line
-MAX_DECLARING = 5  # chunks that declare a path equally well
+MAX_FITTING = 5  # chunks that fit a path equally well
 
 # What tells for a declaration, beside 1 for each segment that is the same: one for a parameter, or
 # for a parameter and more; the share of those before it that are found above; the one before it in
@@ -41,7 +43,7 @@ _PATH = re.compile(
 _STRING = re.compile(r"(?<![\w$])[br@]?([\"'`])((?:(?!\1).)*)\1|(?<![\w:]):(\w+)\b(?!:)")
 _PUT_TOGETHER = re.compile(r"[$#]\{")
 _PARAMETER = re.compile(r"\{[^{}]+\}|\(\?P<\w+>[^()]*\)|<[^<>]*>|:\w+(?:\([^()]*\))?[?+*]?|\*+\w*")
-_ANY, _ANYTHING = "\0", "\1"  # stand for a parameter, and for `*`
+ANY, ANYTHING = "\0", "\1"  # stand for a parameter, and for `*`
 _METHOD_OR_ANCHOR = re.compile(r"^[A-Z]+ (?=/)|^\^|(?:/\?)?\\?[$Z]$|[()]")
 _SEGMENT = re.compile(r"[\w.~@%+\0\1-]+")
 _RESOURCES = re.compile(r"resources?\b", re.IGNORECASE)  # declares `/:id` and `/:id/edit`, too
@@ -52,6 +54,9 @@ Ends = list[tuple[float, int]]
 
 Each with the length of the one that fits best; (0, …) where none does.
 """
+
+Fits = Callable[[str, str], Iterable[tuple[int, float]]]
+"""Returns, of the path and the text of a file, the lines that fit a path, and how well."""
 
 
 class Template(NamedTuple):
@@ -66,35 +71,60 @@ def chunks_with_route(text: str, rows: CodeRows) -> list[int]:
     ids: dict[int, None] = {}
     for method, path in list(dict.fromkeys(_PATH.findall(text)))[:MAX_PATHS]:
         asked = tuple(path.rstrip(".,:").strip("/").split("/"))
-        best, at = 0.0, list[Line]()
-        for stored, code in _likely_files(asked, rows):
-            for line, fit in _declarations(asked, method.lower(), stored.filename, code):
-                at = [] if fit > best else at
-                best = max(best, fit)
-                if fit == best:
-                    at.append(Line(stored.source, stored.filename, line))
-        found = dict.fromkeys(each for each in map(rows.chunk_at, at) if each is not None)
-        ids |= found if len(found) <= MAX_DECLARING else {}
+        declarations = partial(_declarations, asked, method.lower())
+        ids |= dict.fromkeys(fitting_chunks(asked, rows, declarations, is_wanted=_may_declare))
     return [*ids]
 
 
-def _likely_files(asked: Segments, rows: CodeRows) -> Iterator[tuple[StoredChunk, str]]:
+def fitting_chunks(
+    asked: Segments, rows: CodeRows, fits: Fits, *, is_wanted: Callable[[StoredChunk], bool]
+) -> list[int]:
+    """Return the ids of the chunks with the lines that fit `asked` best; none of many.
+
+    `fits` is asked of the files in whose strings most of `asked` stand, if their chunks are wanted.
+    """
+    best, at = 0.0, list[Line]()
+    for stored, code in _likely_files(asked, rows, is_wanted):
+        for line, fit in fits(stored.filename, code):
+            at = [] if fit > best else at
+            best = max(best, fit)
+            if fit == best:
+                at.append(Line(stored.source, stored.filename, line))
+    found = dict.fromkeys(each for each in map(rows.chunk_at, at) if each is not None)
+    return [*found] if len(found) <= MAX_FITTING else []
+
+
+def _may_declare(chunk: StoredChunk) -> bool:
+    return chunk.language not in DATA
+
+
+def _likely_files(
+    asked: Segments, rows: CodeRows, is_wanted: Callable[[StoredChunk], bool]
+) -> Iterator[tuple[StoredChunk, str]]:
     """Yield a chunk and the text of each of the files in whose strings most of `asked` stand."""
-    likely = rows.coverage_arm(rows.keywords(" ".join(asked))).best(MAX_CHUNKS)
-    any_of = "|".join(map(re.escape, asked))
+    words = [each for each in asked if each != ANY]
+    keywords = rows.keywords(" ".join(words))
+    likely = rows.coverage_arm(keywords).best(MAX_CHUNKS)
+    any_of = "|".join(map(re.escape, words))
     in_string = re.compile(rf"[\"'`/:]({any_of})(?=[\"'`/$?)<(,\s]|$)", re.MULTILINE)
     held = {
         each.chunk_id: {*in_string.findall(each.code)}
         for each in rows.texts_of(likely.tolist())
         if not is_aside(each.filename)
     }
-    most = sorted(filter(held.get, held), key=lambda chunk_id: -len(held[chunk_id]))
+    telling = {each: keywords.coverage(stems_of(each)) for each in words}
+
+    def worth(segments: Collection[str]) -> tuple[int, float]:
+        return len(segments), sum(map(telling.__getitem__, segments))
+
+    most = sorted(filter(held.get, held), key=lambda chunk_id: worth(held[chunk_id]), reverse=True)
     files: dict[tuple[str, str], tuple[StoredChunk, set[str]]] = {}
     for each in rows.read(most[:MAX_CHUNKS_READ]):
-        if each.language not in DATA:
+        if is_wanted(each):
             file = files.setdefault((each.source, each.filename), (each, set()))
             file[1].update(held[each.chunk_id])
-    for stored, _ in sorted(files.values(), key=lambda file: -len(file[1]))[:MAX_FILES]:
+    best = sorted(files.values(), key=lambda file: worth(file[1]), reverse=True)[:MAX_FILES]
+    for stored, _ in best:
         lines: list[str] = []
         for start, code in rows.code_around(stored, MAX_LINES):
             lines += [""] * (start - 1 - len(lines))  # blank lines are in no chunk
@@ -177,11 +207,11 @@ def _match_end(asked: Segments, template: Segments) -> float:
     for segment, pattern in zip(asked[-len(template) :], template, strict=True):
         if pattern == segment:
             fit += 1
-        elif pattern == _ANY:
+        elif pattern == ANY:
             fit += PARAMETER
-        elif pattern == _ANYTHING:
+        elif pattern == ANYTHING:
             pass
-        elif _ANY in pattern and _is_filled(pattern, segment):
+        elif ANY in pattern and _is_filled(pattern, segment):
             fit += PARTLY
         else:
             return 0.0
@@ -193,7 +223,7 @@ def _is_filled(pattern: str, segment: str) -> bool:
 
     An expression would try every way through `0000`, for as many parameters as a row has.
     """
-    first, *inner, last = pattern.split(_ANY)
+    first, *inner, last = pattern.split(ANY)
     at = len(first)
     for part in inner:
         found = segment.find(part, at + 1)
@@ -211,9 +241,9 @@ def _templates(row: str) -> Iterator[Template]:
             yield Template((symbol,), least_of_word)
         elif string and not _PUT_TOGETHER.search(string):
             text = _PARAMETER.sub(
-                lambda found: _ANYTHING if found[0].startswith("*") else _ANY, string
+                lambda found: ANYTHING if found[0].startswith("*") else ANY, string
             )
             segments = tuple(_METHOD_OR_ANCHOR.sub("", text).strip("/").split("/"))
             if all(map(_SEGMENT.fullmatch, segments)):
-                least = LEAST_OF_PARAMETER if segments[0] == _ANY else LEAST
+                least = LEAST_OF_PARAMETER if segments[0] == ANY else LEAST
                 yield Template(segments, least if "/" in string else least_of_word)
