@@ -9,12 +9,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from posixpath import basename, join, normpath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from memory_sidecar.code.candidates import Meaning, one_or_all
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.core.cached_method import cached_method
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.index.report import known_sources
@@ -90,10 +89,7 @@ class DottedFinder:
     @cached_method
     def _files_of(self, source: str) -> Mapping[str, list[NamedFile]]:
         """Return all files by the last part of their paths: to look for each takes as long."""
-        asked = "SELECT id, filename, language FROM code_files WHERE source = ?"
-        asked += " AND language = 'python'"
-        rows: Any = self._graph.connection.execute(asked, (source,))
-        files = [NamedFile(n, ChunkFile(source, *of)) for n, *of in rows]
+        files = self._graph.files_where("source = ? AND language = 'python'", source)
         return by_key((basename(self._whole(source, _stem(each))), each) for each in files)
 
     def _is_of_source(self, source: str, path: ModulePath) -> bool:

@@ -197,11 +197,14 @@ class Graph:
 
     def file(self, source: str, path: str) -> NamedFile | None:
         """Return the file at `path`, if it defines or uses any name."""
-        row: Any = self.connection.execute(
-            "SELECT id, language FROM code_files WHERE source = ? AND filename = ?", (source, path)
-        ).fetchone()
-        is_there = row and not self.is_deleted(source, path)
-        return NamedFile(row[0], ChunkFile(source, path, row[1])) if is_there else None
+        found = self.files_where("source = ? AND filename = ?", source, path)
+        return found[0] if found and not self.is_deleted(source, path) else None
+
+    def files_where(self, condition: str, *values: str) -> list[NamedFile]:
+        """Return the files that satisfy the SQL `condition`, those deleted since, too."""
+        asked = f"SELECT id, source, filename, language FROM code_files WHERE {condition}"
+        rows: Any = self.connection.execute(asked, values)
+        return [self._named_file(file_id, ChunkFile(*of)) for file_id, *of in rows]
 
     def files_below(self, source: str, folder: str) -> list[str]:
         """Return the paths of files below `folder` that define names, most definitions first."""

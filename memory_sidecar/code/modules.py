@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from posixpath import commonprefix, join, normpath
-from typing import Any
 
 from memory_sidecar.chunking.aliases import STAR
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.core.cached_method import cached_method
 
 _INDEXES = ("index", "main")  # named by their folder or package
@@ -141,7 +139,8 @@ class ModuleFinder:
         stems = {path, _EXTENSION.sub("", path)}
         ends = [end + ext for end in ("", "/index") for ext in _EXTENSIONS]
         paths = [normpath(stem + end) for stem in stems for end in ends]  # `.` is ./index.js
-        return self._select(source, f"filename IN ({', '.join('?' * len(paths))})", paths)
+        among = f"source = ? AND filename IN ({', '.join('?' * len(paths))})"
+        return self.graph.files_where(among, source, *paths)
 
     @cached_method
     def _below_any_folder(self, source: str, path: str) -> list[NamedFile]:
@@ -155,19 +154,14 @@ class ModuleFinder:
         if path.startswith("@"):
             stems = stems[2:] + stems[:2]
         last = stem.rpartition("/")[2]
-        files = self._select(source, "instr('/' || filename, ?)", [f"/{last}"])
+        files = self.graph.files_where(
+            "source = ? AND instr('/' || filename, ?)", source, f"/{last}"
+        )
         named = [(f"/{_EXTENSION.sub('', each.file.path)}", each) for each in files]
         for end in (f"/{each}{entry}" for each in stems if each for entry in _ENTRIES):
             if found := [each for own, each in named if own.endswith(end)]:
                 return found
         return []
-
-    def _select(self, source: str, condition: str, values: list[str]) -> list[NamedFile]:
-        rows: Any = self.graph.connection.execute(
-            f"SELECT id, filename, language FROM code_files WHERE source = ? AND {condition}",
-            (source, *values),
-        )
-        return [NamedFile(row[0], ChunkFile(source, row[1], row[2])) for row in rows]
 
 
 def is_at_whole_path(module: str, file: NamedFile) -> bool:
