@@ -92,7 +92,6 @@ class Services:
             if paths.db not in self._codebases:
                 if db is not None:
                     self._require_place_of(CodeStore.SCHEMA, paths.db)
-                    paths.adopt_state()
                 self._codebases[paths.db] = Codebase(
                     paths,
                     settings=self.settings,
@@ -140,7 +139,6 @@ class Services:
                 from memory_sidecar.agents.store import AgentStore  # a search in code needs none
 
                 self._require_place_of(AgentStore.SCHEMA, paths.db)
-                paths.adopt_state()
             paths.require_own_database()
             if paths not in self._agents or not paths.db.exists():
                 paths.require_no_twin()

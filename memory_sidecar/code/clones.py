@@ -28,7 +28,6 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.repository import origin_of
 
 MAX_BYTES = 2 << 30  # of a clone, its `.git` included
 MAX_FILES = 200_000
@@ -100,7 +99,7 @@ class Clones:
     """
 
     def __init__(self, paths: StorePaths, registry: Registry) -> None:
-        self._folders = paths.clones, paths.earlier_clones
+        self._folder = paths.clones
         self._tree = paths.tree
         self._registry = registry
 
@@ -115,9 +114,7 @@ class Clones:
     ) -> Source:
         """Clone `address`, or fetch it again, and register it: see `Registry.add`."""
         address.check()
-        root, earlier = self._roots(address)
-        if any(source.root == earlier for source in self._registry.all()):
-            root = earlier
+        root = self._root(address)
         self._clone_or_fetch(address, root, environ, reporter)
         return self._registry.add(
             root, name=name, excludes=excludes, address=address.url, branch=address.branch
@@ -150,19 +147,14 @@ class Clones:
     def _is_clone(self, source: Source) -> bool:
         """Whether `source` is a clone of ours; a list of sources may give any folder an address."""
         address = GitAddress(source.address, source.branch)
-        return bool(source.address) and source.root in self._roots(address)
+        return bool(source.address) and source.root == self._root(address)
 
-    def _roots(self, address: GitAddress) -> tuple[Path, Path]:
-        """Return the folder of the clone of `address`, and the one that an earlier version used.
-
-        The last part of both is the repository's name.
-        """
+    def _root(self, address: GitAddress) -> Path:
+        """Return the folder of the clone of `address`; its last part is the repository's name."""
         url = address.url.rstrip("/").removesuffix(".git")
         key = hashlib.sha256(f"{url}\0{address.branch}".encode()).hexdigest()[:12]
         name = re.sub(r"[^\w.-]+", "-", re.split(r"[/:]", url)[-1]).strip("-.")
-        inside = Path(key, name or "repository")
-        new, earlier = (Path(os.path.realpath(folder)) / inside for folder in self._folders)
-        return new, earlier
+        return Path(os.path.realpath(self._folder), key, name or "repository")
 
     def _clone_or_fetch(
         self, address: GitAddress, root: Path, environ: Mapping[str, str], reporter: Reporter
@@ -203,25 +195,24 @@ class _Git:
         self._reporter = reporter
 
     def init(self, root: Path) -> None:
-        """Create an empty repository that ignores the attributes of what is fetched."""
+        """Create an empty repository that ignores the attributes of what will be fetched."""
         self._run(root, "init", "--quiet", "--template=", "--", str(root))
         info = root / ".git" / "info"
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
+        self._name_origin(root)
 
     def fetch(self, root: Path) -> None:
         """Check out the newest commit of the address in `root`."""
         for stale in root.glob(".git/**/*.lock"):  # left by a killed git: we hold our own lock
             stale.unlink()
-        within = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
+        within = _within(root)
         options = "--quiet --depth=1 --no-tags --no-recurse-submodules --force".split()
         wanted = self._address.branch or "HEAD"
         self._run(root, *within, "fetch", *options, "--", self._address.url, wanted)
-        if origin_of(root) is None:  # it is new, or an earlier version made it
-            self._name_origin(root, within)
         self._run(root, *within, "reset", "--quiet", "--hard", "FETCH_HEAD")
 
-    def _name_origin(self, root: Path, within: Sequence[str]) -> None:
+    def _name_origin(self, root: Path) -> None:
         """Record the branch and the address: they identify the source in a team's database."""
         url, branch = self._address.url, self._address.branch
         if not branch:
@@ -229,8 +220,8 @@ class _Git:
             found = _DEFAULT_BRANCH.match(answer)
             branch = found[1] if found else ""
         if branch:
-            self._run(root, *within, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-        self._run(root, *within, "config", "remote.origin.url", url)
+            self._run(root, *_within(root), "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        self._run(root, *_within(root), "config", "remote.origin.url", url)
 
     def _run(self, root: Path, *arguments: str) -> str:
         """Run git; return its output.
@@ -273,6 +264,11 @@ class _Git:
                     hint="clone what you need of it yourself, and index that folder",
                 )
         self._reporter.progress("MiB fetched", size >> 20, 0)
+
+
+def _within(root: Path) -> tuple[str, str]:
+    """Return the options of git for the clone at `root`, whatever folder it runs in."""
+    return f"--git-dir={root / '.git'}", f"--work-tree={root}"
 
 
 def _reason(stderr: bytes) -> str:

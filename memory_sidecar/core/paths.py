@@ -91,26 +91,6 @@ class StorePaths:
         return self.db.parent / "clones" / self.name
 
     @property
-    def earlier_clones(self) -> Path:
-        """Where an earlier version put clones; they stay, as their sources name their folders."""
-        return self.db.parent / "clones" / self.db.stem
-
-    def adopt_state(self) -> None:
-        """Rename the state that an earlier version named without any suffix, as far as possible.
-
-        It stays if `x.sqlite` exists, which shared it with `x.db`; then ours is made anew. A
-        database that does not exist adopts none: else a mistyped name would take the state of an
-        `x.sqlite` that is being made anew.
-        """
-        if self.name == self.db.stem:
-            return
-        with suppress(OSError):
-            if self.db.exists() and not self.db.with_suffix(SUFFIX).exists():
-                with self.tree.enter(self.state.parent) as folder:
-                    old, new = folder.at(self.db.stem), folder.at(self.name)
-                    os.rename(old, new, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-
-    @property
     def tree(self) -> Tree:
         """The tree of our own files, below which no link is followed."""
         return Tree(self.db.parent, is_own=True)

@@ -6,6 +6,7 @@ Child processes do not inherit it: the file is closed when another program is ex
 from __future__ import annotations
 
 import errno
+import math
 import os
 import sys
 from contextlib import suppress
@@ -52,7 +53,7 @@ class ProcessLock:
         os.ftruncate(self._fd, 0)
         os.lseek(self._fd, _NAME_AT, os.SEEK_SET)
         pid = os.getpid()
-        os.write(self._fd, f"{pid} {_start_times_s(pid)[0]}\n".encode())
+        os.write(self._fd, f"{pid} {_start_time_s(pid)}\n".encode())
 
     @property
     def is_in_place(self) -> bool:
@@ -80,13 +81,11 @@ class Holder:
     """The process that signed a lock, with its start time, since a pid may be reused."""
 
     pid: int
-    started_at_s: float  # one of `_start_times_s`
+    started_at_s: float  # see `_start_time_s`
 
     @property
     def is_alive(self) -> bool:
-        return any(
-            abs(each - self.started_at_s) < CLOCK_STEP_S for each in _start_times_s(self.pid)
-        )
+        return abs(_start_time_s(self.pid) - self.started_at_s) < CLOCK_STEP_S
 
     def kill(self, *, wait_s: float) -> bool:
         """Kill the process and wait up to `wait_s`; returns whether it has ended."""
@@ -155,20 +154,20 @@ def _try_lock(fd: int) -> bool:
     return True
 
 
-def _start_times_s(pid: int) -> tuple[float, ...]:
-    """Return the start of `pid` as `sign` writes it and as earlier versions did; () if it is gone.
+def _start_time_s(pid: int) -> float:
+    """Return when the process `pid` started, in Unix time, or on Linux since boot; NaN if it ended.
 
-    On Linux seconds since boot come first: Unix time is computed from them, so it changes when the
-    clock is set, as on a board without a clock that gets the time from the network.
+    Linux computes Unix time from the time since boot, so that it changes when the clock is set, as
+    on a board without a clock that gets the time from the network.
     """
     import psutil
 
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
-            return ()
+            return math.nan
         machine_began_s = psutil.boot_time()
         began_s = float(process.create_time())
     except (psutil.Error, ValueError, OverflowError):
-        return ()
-    return (began_s - machine_began_s, began_s) if sys.platform == "linux" else (began_s,)
+        return math.nan
+    return began_s - machine_began_s if sys.platform == "linux" else began_s

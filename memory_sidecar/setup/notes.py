@@ -83,11 +83,7 @@ def write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
     tree = Tree(path.parent, is_own=True)
     with named_errors(path):
         if pieces:
-            noted = [asdict(piece) for piece in pieces]
-            for each in noted:
-                if not each["is_planned"]:
-                    del each["is_planned"]  # which earlier versions do not read
-            text = json.dumps(noted, indent=1, ensure_ascii=False)
+            text = json.dumps([asdict(each) for each in pieces], indent=1, ensure_ascii=False)
             replace_file(tree, path.name, text.encode())
         elif path.exists():
             delete_file(tree, path.name)

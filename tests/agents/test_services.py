@@ -137,15 +137,6 @@ def test_no_database_is_made_where_one_of_another_kind_belongs(run, project, dat
     assert run("index", project).status == run("store", "a", "--agent", "bob").status == 0
 
 
-def test_a_state_that_was_named_without_the_suffix_goes_on(run, project, tmp_path):
-    db = tmp_path / "x.db"
-    assert run("index", project, "--db", db).status == 0
-    (tmp_path / "state" / "x.db.sqlite").rename(tmp_path / "state" / "x")
-    done = run("index", "--db", db, "--json").json
-    assert (done["files_processed"], done["sources"]) == (0, ["project"])
-    assert [each.name for each in (tmp_path / "state").iterdir()] == ["x.db.sqlite"]
-
-
 def test_agents_whose_names_differ_in_case_alone_are_refused(serve, run, data_dir):
     assert serve("list", "--agent", "Till").status == 0  # nothing is there yet
     assert serve("store", "the till opens at nine", "--agent", "till").status == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -221,24 +220,6 @@ def test_without_git_it_says_so(call, shop):
     assert (done.status, "install git" in done.err) == (1, True)
 
 
-def test_what_an_earlier_version_cloned_for_a_database_is_fetched_and_removed(run, shop, tmp_path):
-    environ = ENVIRON | {"HOME": str(tmp_path)}
-    db = ("--db", tmp_path / "x.db")
-    assert run("index", shop.address, *db, environ=environ).status == 0
-    for folder in ("clones", "state"):
-        (tmp_path / folder / "x.db.sqlite").rename(tmp_path / folder / "x")
-    sources = tmp_path / "state" / "x" / "sources.json"
-    sources.write_text(sources.read_text().replace("clones/x.db.sqlite/", "clones/x/"))
-    shop.commit("total = 3\n")
-    for given in ((), (shop.address,)):
-        done = run("index", *given, *db, "--json", environ=environ)
-        assert done.json["sources"] == ["shop"]
-    (hit,) = run("search", "total", *db, "--json").json
-    assert hit["code"] == "total = 3"
-    assert run("source", "remove", "shop", *db).status == 0
-    assert list((tmp_path / "clones").glob("*/*")) == []
-
-
 @pytest.mark.parametrize(("branch", "known_by"), [("", "main"), ("old", "old")])
 def test_a_clone_is_known_by_its_address_and_branch_as_one_by_hand_is(call, shop, branch, known_by):
     assert (
@@ -247,14 +228,6 @@ def test_a_clone_is_known_by_its_address_and_branch_as_one_by_hand_is(call, shop
     root = Path(the_source(call)["root"])
     by_hand = origin_of(shop.clone("by-hand", known_by))
     assert origin_of(root) == by_hand
-    config = root / ".git" / "config"
-    config.write_text(re.sub(r'(?s)\[remote "origin"\].*?(?=\[|\Z)', "", config.read_text()))
-    (root / ".git" / "HEAD").write_text("ref: refs/heads/master\n")  # as earlier versions left it
-    assert origin_of(root) is None
-    away = shop.root.rename(shop.root.with_name("away"))
-    assert call("index", "--wait", "keyword").status == 0
-    assert (root / ".git" / "HEAD").read_text() == "ref: refs/heads/master\n"  # as it was
-    away.rename(shop.root)
     shop.commit("total = 3\n")
     assert call("index", "--wait", "keyword").status == 0
     assert origin_of(root) == by_hand

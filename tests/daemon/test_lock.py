@@ -135,13 +135,6 @@ def test_a_daemon_that_began_after_the_clock_was_set_back_is_up_for_no_time(monk
     assert daemon_here("").uptime_seconds == 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the start is what was noted")
-def test_a_holder_that_an_earlier_version_signed_is_known(tmp_path):
-    path = tmp_path / "lock"
-    path.write_text(f" {os.getpid()} {psutil.Process().create_time()}\n")
-    assert find_holder(str(path)) is not None
-
-
 @pytest.mark.parametrize(
     "content", ["", " ", " 1", " 1 2 3", " x y", " 99999999999999999999 1", "[" * 200]
 )
