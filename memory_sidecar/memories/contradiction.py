@@ -1,8 +1,9 @@
 """Tells whether a newer text near to an older one may contradict it, by their words alone.
 
-It may where both say much the same, but the newer one speaks of a change, only one of them denies
-something, or the same units have other numbers. Words of English and German are known. Most that
-contradict each other in other words are missed; docs/ranking-experiments.md has the figures.
+It may where a clause of the newer one speaks of a change, or one of either says no, to what the
+other says word by word; or where both have the same words, but for one number. Words of English and
+German are known. Most that contradict each other in other words are missed, so that few are told in
+vain; docs/ranking-experiments.md has the figures.
 """
 
 from __future__ import annotations
@@ -14,24 +15,26 @@ from memory_sidecar.core.number_words import NUMBERS
 from memory_sidecar.index.words import STOPWORDS, folded
 
 NEAR = 0.7  # the cosine from which a memory may be about the same thing
-SHARED_IF_CHANGED = 0.3  # the least share of words that both have, as Dice's coefficient
-SHARED_IF_DENIED = 0.45
-SHARED_IF_COUNTED = 0.6  # of the words of the one that has fewer
+SHARED = 0.3  # the least share of words that both have, as Dice's coefficient
 NEAR_IF_COUNTED = 0.84  # below that, the numbers are often those of two similar things
 
 _DENIAL = re.compile(
     r"\b(?:never|not|no|none|avoid|forbidden|cannot|\w+n't|nicht|nie|niemals|kein(?:e[mnrs]?)?)\b"
 )
 _CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|since|again|after all|instead of|moved (?:to|from)|replaced"
-    r"|(?:was|were) removed|switched (?:off|to)|dropped|frozen|shortened|lowered|raised"
-    r"|jetzt|seit|statt|nicht mehr|kein\w* mehr)\b"
+    r"\b(?:now|no longer|any ?more|(?:is|are|was|were) switched off|switched to"
+    r"|(?:was|were) (?:removed|dropped|replaced|moved|raised|lowered|shortened)"
+    r"|jetzt|nicht mehr|kein\w* mehr)\b"
 )
-_NUMBER = re.compile(
-    rf"(?<![\w./-])(\d[\d,.]*\d|\d|{'|'.join(NUMBERS)})(?![\w/-])\s*([^\W\d_]+|%)?"
-)
-_WORD = re.compile(r"[^\W\d_][\w-]{2,}")
-_ENDING = re.compile(r"(?<=\w{3})(?:ments?|ations?|ions?|ings?|ie[sd]|e[drs]|[se])$")
+_ADDITION = re.compile(
+    r"\b(?:also|too|as well|even|auch)\b"
+)  # beside the older text, not against it
+_NUMBER = re.compile(rf"(\d[\d,.]*\d|\d|\b(?:{'|'.join(NUMBERS)})\b)\s*([^\W\d_]+|%)?")
+_DIGITS = re.compile(r"\d+")
+_CLAUSE_END = re.compile(r"[,;:.!?]\s|\n|\b(?:because|by|weil)\b")
+_WORD = re.compile(r"[^\W\d_][\w'-]*")
+_EMPTY = {*STOPWORDS, *NUMBERS}
+_ENDING = re.compile(r"(?<=\w{3})(?:'s|ments?|ations?|ions?|ings?|ie[sd]|e[drs]|[se])$")
 
 
 class Doubt(StrEnum):
@@ -46,37 +49,55 @@ def may_contradict(older: str, newer: str, *, cosine: float) -> Doubt | None:
     """Return why `newer` may contradict `older`; None if it hardly does. `cosine`: of both."""
     older, newer = (folded(text).lower().replace("\u2019", "'") for text in (older, newer))
     words, others = _subject(older), _subject(newer)
-    if cosine < NEAR or not (words and others):
-        return None
     shared = len(words & others)
-    alike = 2 * shared / (len(words) + len(others))
-    if alike >= SHARED_IF_CHANGED and _CHANGE.search(newer):
+    is_beside = _ADDITION.search(newer) is not None
+    if cosine < NEAR or is_beside or not shared or 2 * shared < SHARED * (len(words) + len(others)):
+        return None
+    if not _CHANGE.search(older) and _takes_back(newer, _CHANGE, words):
         return Doubt.CHANGED
-    if alike >= SHARED_IF_DENIED and bool(_DENIAL.search(older)) != bool(_DENIAL.search(newer)):
+    if _denies(newer, older) or _denies(older, newer):
         return Doubt.DENIED
-    is_counted = cosine >= NEAR_IF_COUNTED and _count_otherwise(older, newer)
-    if is_counted and shared >= SHARED_IF_COUNTED * min(len(words), len(others)):
+    if words == others and cosine >= NEAR_IF_COUNTED and _count_otherwise(older, newer):
         return Doubt.COUNTED
     return None
 
 
+def _denies(text: str, other: str) -> bool:
+    """Whether `text` says no to what `other` says without a no, with the same numbers."""
+    return not _DENIAL.search(other) and any(
+        _takes_back(clause, _DENIAL, _subject(other))
+        and set(_DIGITS.findall(clause)) <= set(_DIGITS.findall(other))
+        for clause in _CLAUSE_END.split(text)
+    )
+
+
+def _takes_back(text: str, cue: re.Pattern[str], said: set[str]) -> bool:
+    """Whether a clause of `text` has the `cue`, and no words of its own but those `said`."""
+    clauses = [clause for clause in _CLAUSE_END.split(text) if cue.search(clause)]
+    subjects = [_subject(clause) for clause in clauses]
+    return any(subject and subject <= said for subject in subjects)
+
+
 def _subject(text: str) -> set[str]:
     """Return the words of `text` that say what it is about, without their endings."""
-    words = {word for word in _WORD.findall(text) if word not in STOPWORDS and word not in NUMBERS}
-    return {_ENDING.sub("", word) for word in words if not _DENIAL.fullmatch(word)}
+    words = _WORD.findall(_DENIAL.sub(" ", _CHANGE.sub(" ", text)))
+    return {_ENDING.sub("", word) for word in words if word not in _EMPTY}
 
 
 def _count_otherwise(older: str, newer: str) -> bool:
-    """Whether one unit has numbers in both texts, and none that is the same."""
+    """Whether the texts differ in one number, that of one unit, such as `minutes`."""
     counted, others = _numbers_of(older), _numbers_of(newer)
-    return any(counted[unit].isdisjoint(others[unit]) for unit in counted.keys() & others.keys())
+    differing = [*(counted - others), *(others - counted)]
+    units = {unit for _, unit in differing}
+    return len(differing) == 2 and len(units) == 1 and not units & {"", *STOPWORDS}
 
 
-def _numbers_of(text: str) -> dict[str, set[str]]:
-    """Return the numbers in `text` by the word after them, such as `minutes`."""
-    found: dict[str, set[str]] = {}
-    for number, unit in _NUMBER.findall(text):
-        value = str(NUMBERS.index(number)) if number in NUMBERS else number.replace(",", "")
-        if unit:
-            found.setdefault(_ENDING.sub("", unit), set()).add(value)
-    return found
+def _numbers_of(text: str) -> set[tuple[str, str]]:
+    """Return the numbers in `text`, each with the word after it."""
+    return {
+        (
+            str(NUMBERS.index(number)) if number in NUMBERS else number.replace(",", ""),
+            unit if unit in STOPWORDS else _ENDING.sub("", unit),
+        )
+        for number, unit in _NUMBER.findall(text)
+    }
