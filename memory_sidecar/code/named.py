@@ -3,12 +3,15 @@
     the question has               found by            and led by, in `ranking`
     ─────────────────────────────────────────────────────────────────────────────────────
     a line, as in a traceback      `_chunks_at_lines`  `line`: before all else
-    pasted code, if it has no line `snippets`          `line`
+    frames of a trace, without any `frames`            `line`
+    pasted code, else              `snippets`          `line`
     the path of a file             `query_names`       `exact_path`
     the path of a key of data      `keys`              `exact_text`
     the path of an address         `routes`            `exact_text`, where it is declared
       whose callers it asks for    `route_calls`       `exact_text`, where it is called
     a name that is defined         `query_names`       `exact_symbol`
+    a field or a setting, if alone `fields`            `line`, where it is declared
+      or in a question
     a name that nothing defines    `unknown_names`     `exact_symbol`, of what it stands for
       that is the whole question,  `unknown_names`     `exact_text`, where chunks hold it
       or in a command, a table …
@@ -32,6 +35,8 @@ import numpy as np
 
 from memory_sidecar.code.asides import asides_of
 from memory_sidecar.code.directory import Line, is_at
+from memory_sidecar.code.fields import chunks_declaring
+from memory_sidecar.code.frames import chunks_of_frames
 from memory_sidecar.code.guides import ENTRY_PAGES
 from memory_sidecar.code.keys import chunks_with_key
 from memory_sidecar.code.messages import chunks_with_message
@@ -129,9 +134,17 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     if called := _files_called(names, question, rows):
         names, literal_ids = replace(names, paths=tuple(called)), []
     ids = rows.named_chunks(names)
-    if at_lines := _chunks_at_lines(rows, names, ids) or chunks_with_snippet(question, rows):
+    at_lines = (
+        _chunks_at_lines(rows, names, ids)
+        or chunks_of_frames(question.pasted, rows)
+        or chunks_with_snippet(question, rows)
+    )
+    if at_lines:
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
+    elif (is_about_name or names.is_single_word) and not keys:
+        at_lines = chunks_declaring(asked, question, rows)
+        literal_ids = [*literal_ids, *at_lines]
     qualified = _chunks_of_qualified(asked, question, rows) if is_about_name else set()
     if not names.is_single_word and asked.tokens:
         names = _without_common(names, ids, rows)

@@ -256,14 +256,15 @@ class DefinedNames:
         """Whether anything but a field is called `name`: chunks of some languages name no field."""
         return bool(self._where("name = ? AND kind <> 'field'", name))
 
-    def files_defining(self, name: str) -> list[str]:
-        """Return the paths of the files in which anything but a field is called `name`."""
-        paths = (
-            "SELECT DISTINCT filename FROM code_definitions JOIN code_files ON id = file"
-            " WHERE name = ?1 AND kind <> 'field'"
-            " AND (?2 = '[]' OR source IN (SELECT value FROM json_each(?2)))"
+    def places_called(self, name: str, *, fields: bool = False) -> list[Line]:
+        """Return the first lines of what is called `name` but fields; of `fields`, if asked."""
+        places = (
+            "SELECT source, filename, start_line FROM code_definitions JOIN code_files ON id = file"
+            " WHERE name = ?1 AND (kind = 'field') = ?2"
+            " AND (?3 = '[]' OR source IN (SELECT value FROM json_each(?3)))"
         )
-        return column(self._connection, paths, (name, json.dumps(sorted(self._sources))))
+        wanted = (name, fields, json.dumps(sorted(self._sources)))
+        return [Line(*place) for place in self._connection.execute(places, wanted)]
 
     def with_prefix(self, prefix: str) -> list[str]:
         """Return the names that begin with `prefix`; none if there are many."""

@@ -61,7 +61,7 @@ def resolve_undefined(
                 if names.is_single_word and len(using) <= _most_holding(token, names):
                     chunks += using
             continue
-        undefined[token] = _chunks_holding(token, rows)
+        undefined[token] = chunks_holding(token, rows)
         if not undefined[token]:
             reads_all = len(undefined) <= MAX_READING_ALL
             symbols += [(name,) for name in _names_like(token, known, reads_all=reads_all)]
@@ -134,11 +134,11 @@ def _sources_using(name: str, typed: str, question: Question, rows: CodeRows) ->
     It may be the key of a setting, a flag or what another package defines. Those that hold it as
     `typed`, in another case, count, too: a test may have a constant `TILL_MODE` for "till_mode".
     """
-    unasked, defining = question.asides & _NO_SOURCES, rows.defined_names.files_defining(name)
-    if not defining or not all(unasked & asides_of(each) for each in defining):
+    unasked, defining = question.asides & _NO_SOURCES, rows.defined_names.places_called(name)
+    if not defining or not all(unasked & asides_of(each.path) for each in defining):
         return []
     spelled = dict.fromkeys((name, typed))
-    holding = rows.texts_of([id_ for each in spelled for id_ in _chunks_holding(each, rows)])
+    holding = rows.texts_of([id_ for each in spelled for id_ in chunks_holding(each, rows)])
     return [each.chunk_id for each in holding if not is_aside(each.filename)]
 
 
@@ -163,7 +163,7 @@ def _most_holding(token: str, names: QueryNames) -> int:
     return MAX_PHRASE_CHUNKS - 1 if is_name else MAX_MESSAGE_CHUNKS
 
 
-def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
+def chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
     """Return the ids of the chunks that hold `token` letter by letter.
 
     Where `MAX_PHRASE_CHUNKS` hold its stem and one of them holds `token`, all are returned.

@@ -155,7 +155,7 @@ def test_what_a_test_alone_defines_is_the_name_of_what_sources_have(search, proj
 
 def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     assert all(
-        "exact_text" not in h.explain.boosts for h in search("what is the retry_limit of it")
+        "exact_text" not in h.explain.boosts for h in search("what is the LONGEST_WAIT of it")
     )
 
 
