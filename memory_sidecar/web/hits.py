@@ -12,6 +12,7 @@ from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
+from memory_sidecar.memories.files import without_markup
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
 from memory_sidecar.web.rendering import Line, below, coloured_lines, short
@@ -115,7 +116,7 @@ def _memory_row(visit: Visit, hit: MemoryHit, stems: frozenset[str]) -> Row:
         score=hit.relevance,
         is_weak=hit.is_weak,
         parts=_parts(hit.explain or None),
-        text=shorten(below(hit.content, hit.called).strip(), CHARACTERS, stems),
+        text=_told_below(hit.called, below(hit.content, hit.called), stems),
     )
 
 
@@ -133,8 +134,14 @@ def _session_row(visit: Visit, each: FoundSession, stems: frozenset[str]) -> Row
         score=hit.score,
         is_weak=hit.is_weak,
         parts=_parts(hit.explain or None),
-        text=shorten(hit.text.strip().removeprefix(f"{hit.title}\n"), CHARACTERS, stems),
+        text=_told_below(hit.title, hit.text.strip().removeprefix(f"{hit.title}\n"), stems),
     )
+
+
+def _told_below(title: str, text: str, stems: frozenset[str]) -> str:
+    """Return the best part of `text`, or "" if `text` only repeats the `title` above it."""
+    told = text.strip()
+    return "" if without_markup(told) == title else shorten(told, CHARACTERS, stems)
 
 
 def editor_link(visit: Visit, path: Path, line: int) -> str:

@@ -66,6 +66,20 @@ def test_a_session_found_by_its_summary_does_not_repeat_its_title(served, reader
     assert '<p class="said">decided: Count pelicans at dawn</p>' in text
 
 
+@pytest.mark.parametrize("text", ["Herons nest in the old mill", "# Herons nest in the old mill"])
+def test_a_memory_and_a_session_of_one_line_say_it_once(served, reader, text):
+    served.store(text, category="birds")
+    said = [{"role": "user", "content": "Herons nest in the old mill"}]
+    served.services.sessions("architect", reporter=Silent()).save(
+        {"session_id": "s-4", "messages": said}
+    )
+    for kind in ("memories", "sessions"):
+        shown = reader.get(f"/search?q=where+do+herons+nest&in={kind}").text
+        hit = next(each for each in shown.split('<li class="hit">') if "Herons" in each)
+        assert hit.count("Herons nest in the old mill") == 1
+        assert '<p class="said">' not in hit
+
+
 def test_filters_and_modes_are_those_of_the_command_line(served, reader):
     def files(words: str) -> list[str]:
         found = reader.get(f"/search?q=total+price&in=code&json=1&{words}").json["found"]
