@@ -18,6 +18,7 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import AgentReports, IndexReport, pluralize
 from memory_sidecar.core.times import format_duration
 from memory_sidecar.core.visible import abridge, visible_line
+from memory_sidecar.index.upkeep import may_have_moved
 
 PACE_WAIT_S = 2.0  # how long to measure the speed of embedding, if it is unknown
 
@@ -102,11 +103,15 @@ def _notice_inside(call: Call, known: Sequence[Source], new: Sequence[Source]) -
 
 
 def _notice_moved(call: Call, new: Sequence[Source]) -> None:
-    """Name the only source whose folder is gone: the only `new` one may be that.
+    """Name the only source whose folder is gone and whose files are in the only `new` one.
 
     Without a new one no folder is looked at, since the drive of any may be slow.
     """
-    if len(new) == 1 and len(gone := call.codebase.missing_sources()) == 1:
+    if len(new) != 1:
+        return
+    data, root = call.codebase.data, new[0].root
+    gone = [each for each in call.codebase.missing_sources() if may_have_moved(data, each, root)]
+    if len(gone) == 1:
         old, remove = gone[0].name, f"source remove {new[0].name}"
         move = f"source move {quote(old)} {quote(str(new[0].root))}"
         call.reporter.notice(

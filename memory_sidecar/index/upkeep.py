@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, STORE_PATIENCE_S, Database
 from memory_sidecar.index.engine_state import drop_aside, remove_state
+
+MOVED_SAMPLE = 100  # files, so that a slow disk is asked for few
 
 
 def rebuild(
@@ -49,6 +52,14 @@ def rebuild(
     if problems or report is None:
         raise problems[0]
     return report
+
+
+def may_have_moved(database: Database[Any], source: Source, root: Path) -> bool:
+    """Whether half of the files known of `source`, or more, by a sample of them, are in `root`."""
+    paths = database.open().paths(source.name)
+    sample = paths[:: max(len(paths) // MOVED_SAMPLE, 1)]
+    there = sum(os.path.lexists(root / path) for path in sample)
+    return 0 < len(sample) <= 2 * there
 
 
 def _require_files(source: Source) -> None:

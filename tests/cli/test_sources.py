@@ -268,6 +268,18 @@ def test_indexing_a_moved_source_again_tells_how_to_keep_its_name(served, projec
     assert "is gone" not in served("index", there, "--wait", "keyword").err
 
 
+def test_only_a_folder_with_the_files_of_what_is_gone_is_taken_for_moved(served, project, tmp_path):
+    lamp = write_other_project(tmp_path / "lamp")
+    assert served("index", lamp, "--wait", "keyword").status == 0
+    there = Path(shutil.move(project, tmp_path / "there"))
+    unlike = tmp_path / "unlike"
+    unlike.mkdir()
+    (unlike / "other.py").write_text("def other(): pass\n")
+    assert "is gone" not in served("index", unlike, "--wait", "keyword").err
+    shutil.rmtree(lamp)  # two are gone, and one of them is there
+    assert "note: project is gone: if" in served("index", there, "--wait", "keyword").err
+
+
 @pytest.mark.parametrize("asked", ["doctor", "why project/shop/cart.py", "reindex --all"])
 def test_a_source_that_is_not_there_may_have_moved(served, project, asked):
     project.rename(project.parent / "there")
