@@ -2,8 +2,9 @@
 
 A word of a query counts as a name if it is written like one (`parse_args`, `HttpClient`,
 `Cart.add`, `main()`, `src/app.py`) or is the whole query. So do a few words that are all of the
-query (`parse args`), in every style. Plain words in a sentence do not count: a question about how
-to `set` a `name` is not about functions called `set` and `name`.
+query (`parse args`), in every style, and those of a model that it asks for. Plain words in a
+sentence do not count: a question about how to `set` a `name` is not about functions called `set`
+and `name`.
 
 `DefinedNames` finds which defined names an unfinished or mistyped name may mean. `code.named`
 decides what a name that nothing defines stands for.
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from memory_sidecar.code.classes import inherited
+from memory_sidecar.code.data_models import model_names
 from memory_sidecar.code.directory import Line, is_at, parse_place
 from memory_sidecar.code.framing import LOOKS_LIKE_NAME
 from memory_sidecar.code.graph import Defined, Graph
@@ -164,7 +166,8 @@ def names_in(text: str) -> QueryNames:
     if _INNERMOST_LAST.search(query):
         lines.reverse()
     if not tokens and not places:
-        symbols += [(name,) for name in _names_spelled(query.split())]
+        named = model_names(query) or _names_spelled(query.split())
+        symbols += [(name,) for name in named]
     return QueryNames(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
         tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],

@@ -33,9 +33,9 @@ match stays weak. Each term is here because ranking on named sets got worse with
 A curve makes the relevance a score in 0…1: 0.75 for a full match, and never above 0.9, whatever
 boosts are added. Chunks that the query names get scores from 0.9 on, in the order of their
 relevance. The second, third and fourth chunk of a file each keep less of their score than the one
-before, so that the first ranks show several files. The first chunks at lines that the query names,
-such as the innermost frames of a traceback, come before all others, in the order of these lines.
-So do the chunks that hold code which the query pastes.
+before, so that the first ranks show several files; migrations in one folder count as one. The
+first chunks at lines that the query names, such as the innermost frames of a traceback, come before
+all others, in the order of these lines. So do the chunks that hold code which the query pastes.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.model import ChunkFile
 from memory_sidecar.code.named import Defining, NamedRows
 from memory_sidecar.code.question import NAME_WEIGHT, Question
+from memory_sidecar.code.series import series_of
 from memory_sidecar.code.store import split_symbols
 from memory_sidecar.index.arms import Scores
 from memory_sidecar.index.codes import Ids, Mask
@@ -134,7 +135,8 @@ def rank_hybrid(
     }
     boosts |= {kind: is_lifted.astype(float) for kind, is_lifted in lifts.items()}
     share = saturate(relevance, full)
-    scores, steps = _scores(share, lifts, candidates.file_numbers, named.at_lines[:LEADING_LINES])
+    leading = named.at_lines[:LEADING_LINES]
+    scores, steps = _scores(share, lifts, _series_numbers(candidates), leading)
     ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
     return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
 
@@ -158,7 +160,7 @@ def _by_vectors(candidates: Candidates) -> tuple[dict[str, Scores], float]:
 
 
 def _scores(
-    share: Scores, named: Mapping[str, Mask], file_numbers: FileNumbers, leading: Ids
+    share: Scores, named: Mapping[str, Mask], series_numbers: FileNumbers, leading: Ids
 ) -> tuple[Scores, dict[str, Scores]]:
     """Return the scores of chunks by their `share` of a full match, and the steps to these: (n,).
 
@@ -171,7 +173,7 @@ def _scores(
         steps[kind] = np.where(is_named & ~is_lifted, lifted, 0.0)  # once, however it is named
         is_lifted |= is_named
     scores: Scores = NAMED_FROM * share + sum(steps.values())
-    rank = np.minimum(_ranks_within_files(scores, file_numbers), FURTHER_CHUNKS)
+    rank = np.minimum(_ranks_within_files(scores, series_numbers), FURTHER_CHUNKS)
     steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
     scores += steps["further_chunk"]
     steps["line"] = _leading(scores, leading)
@@ -219,6 +221,13 @@ def _file_boosts(
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
+
+
+def _series_numbers(candidates: Candidates) -> FileNumbers:
+    """Return a number for the series, or the file alone, of each candidate: (n,)."""
+    series = [(file.source, series_of(file.path)) for file in candidates.files]
+    number_of = {each: number for number, each in enumerate(dict.fromkeys(series))}
+    return np.array([number_of[each] for each in series], np.int32)[candidates.file_numbers]
 
 
 def _leading(scores: Scores, rows: Ids) -> Scores:

@@ -72,6 +72,27 @@ def test_a_further_chunk_of_a_file_gives_way_to_another_file():
     assert result.steps["further_chunk"][1] < 0 == result.steps["further_chunk"][0]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("shop/migrations/0001_initial.py", "shop/migrations/0002_price.py"),
+        ("db/migrate/20210301120000_add_price.rb", "db/migrate/20210401120000_add_tax.rb"),
+        ("migrations/mysql/2021-03-01_price/up.sql", "migrations/sqlite/2021-03-01_price/up.sql"),
+        ("src/db/migration/V1__price.sql", "src/db/migration/V2__tax.sql"),
+        ("alembic/versions/0ab1c2d3e4f5_price.py", "alembic/versions/1ab1c2d3e4f5_tax.py"),
+    ],
+)
+def test_a_further_migration_gives_way_to_another_file(first, second):
+    found, result = ranked([first, second, "shop/models.py"], [0.9, 0.8, 0.79])
+    assert [found.ids[row] for row in found.ordered(result.scores)] == [1, 3, 2]
+
+
+def test_files_beside_migrations_and_versions_are_no_series():
+    paths = ["migrations/run.py", "migrations/lock.py", "versions/1.2.3/notes.py", "shop/100_a.py"]
+    _, result = ranked(paths, [0.9, 0.8, 0.7, 0.6])
+    assert not result.steps["further_chunk"].any()
+
+
 def test_no_more_than_two_further_chunks_of_a_file_lend_to_its_best():
     lent = [
         ranked(["a.py"] * chunks + ["b.py"], [*[0.9, 0.8, 0.7, 0.6][:chunks], 0.1])[1]
