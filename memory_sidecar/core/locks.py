@@ -44,6 +44,7 @@ def require_locks(file: Path, descriptor: int) -> None:
 
         with naming_lack_of_locks(file):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # on macOS and NFS it excludes the other kind
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # SQLite's are of this kind
 
 

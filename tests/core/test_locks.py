@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -132,3 +133,16 @@ def test_the_doctor_names_a_file_system_without_locks(tmp_path, monkeypatch, kin
     check = check_data_dir(tmp_path)
     assert not check.ok
     assert "without locks" in check.text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="locks of an open file")
+def test_the_doctor_is_content_where_one_kind_of_lock_excludes_the_other(tmp_path, monkeypatch):
+    import fcntl
+
+    def lock_open_file(file: int, how: int) -> None:  # on macOS and NFS, flock() is like this
+        kind = fcntl.F_UNLCK if how & fcntl.LOCK_UN else fcntl.F_WRLCK
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0))
+
+    monkeypatch.setattr("fcntl.flock", lock_open_file)
+    check = check_data_dir(tmp_path)
+    assert check.ok, check.text
