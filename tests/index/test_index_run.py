@@ -77,9 +77,11 @@ def test_no_other_request_waits_for_the_vectors_of_a_source(
         running = pool.submit(run)
         assert begun.wait(DEADLINE_S)
         changing = pool.submit(change, watching, tmp_path)
-        for _ in range(30):
+        for _ in range(30):  # of 60: it waits for a few, but not for all
             slices.release()
-            wait([changing], timeout=0.1)
+            if wait([changing], timeout=0.1).done:
+                break
+        wait([changing], timeout=DEADLINE_S)  # the rest of the vectors cannot be made meanwhile
         was_done, was_running = changing.done(), not running.done()
         slices.release(1000)
         changing.result(DEADLINE_S)
