@@ -15,7 +15,7 @@ from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.cli.options import Command
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
-from memory_sidecar.memories.files import without_markup
+from memory_sidecar.memories.files import repeats_title, without_markup
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.results import Facts, Listed, Memory
 
@@ -102,7 +102,7 @@ def memory_line(
 def body_lines(memory: Facts, text: str) -> list[str]:
     """Return the lines of a memory's `text` to show below its title, which they do not repeat."""
     first, _, rest = text.strip("\n").partition("\n")
-    if without_markup(first) == memory.title:
+    if repeats_title(first, memory.title):
         text = rest.lstrip("\n")
     return text.split("\n") if text else []
 

@@ -22,6 +22,7 @@ UNKNOWN_SOURCE = "unknown"
 FALLBACK_SLUG = "memory"
 TITLE_CHARACTERS = 160
 _MARKS = re.compile(r"^(?:[#>*]+[ \t]+)+|(?<![ \t])[ \t]+#+$")
+_NUMBERED = re.compile(r"^[A-Z]{1,4}-\d{1,18}[a-z]?: ")  # the id of an atom or a decision
 _EMPHASIS = re.compile(r"^(?:\*{1,3}(?=\S)([^*]+)(?<=\S)\*{1,3}(?!\w)|_(\w+ .*[^\W_][.!?]?)_$)")
 
 
@@ -193,6 +194,11 @@ def title_of(summary: str, content: str) -> str:
     first = next((line for line in lines if any(map(str.isalnum, line))), "")
     first = first or content.partition("\n")[0]
     return first_words(first, TITLE_CHARACTERS, "…")
+
+
+def repeats_title(line: str, title: str) -> bool:
+    """Whether `line` says only `title`, perhaps as a heading or behind an id: `# K-001: …`."""
+    return _NUMBERED.sub("", without_markup(line)) in (title, _NUMBERED.sub("", title))
 
 
 def without_markup(line: str) -> str:

@@ -12,7 +12,7 @@ from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
-from memory_sidecar.memories.files import without_markup
+from memory_sidecar.memories.files import repeats_title
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
 from memory_sidecar.web.rendering import Line, below, coloured_lines, short
@@ -141,7 +141,7 @@ def _session_row(visit: Visit, each: FoundSession, stems: frozenset[str]) -> Row
 def _told_below(title: str, text: str, stems: frozenset[str]) -> str:
     """Return the best part of `text`, or "" if `text` only repeats the `title` above it."""
     told = text.strip()
-    return "" if without_markup(told) == title else shorten(told, CHARACTERS, stems)
+    return "" if repeats_title(told, title) else shorten(told, CHARACTERS, stems)
 
 
 def editor_link(visit: Visit, path: Path, line: int) -> str:

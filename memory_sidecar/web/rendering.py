@@ -24,7 +24,7 @@ from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration
 from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.facets import AGES, STRENGTHS
-from memory_sidecar.memories.files import without_markup
+from memory_sidecar.memories.files import repeats_title
 from memory_sidecar.sessions.model import Outcome
 
 FOLDER = Path(__file__).parent
@@ -106,7 +106,7 @@ def below(text: str, title: str) -> str:
     A text of nothing else stays as it is.
     """
     first, _, rest = text.lstrip().partition("\n")
-    is_heading = _HEADING.match(first) and without_markup(first) == title
+    is_heading = _HEADING.match(first) and repeats_title(first, title)
     is_line = first.rstrip() == title and not rest.partition("\n")[0].strip()
     return rest.lstrip("\r\n") if rest.strip() and (is_heading or is_line) else text
 

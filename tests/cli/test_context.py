@@ -133,6 +133,15 @@ def test_a_page_counts_as_soon_as_somebody_fills_it_in(agent, fly):
     assert agent("query", "tyres").json[0]["path"] == shown[1]
 
 
+def test_a_heading_that_numbers_an_atom_does_not_repeat_its_title(agent, run, fly):
+    (fly / "knowledge" / "K-002.md").write_text("# K-002: Pools\n\nA pool has a size.\n")
+    assert agent("list").status == 0
+    told = run("query", "which pool size is best", "--agent", "bob").out
+    assert told.count("A pool of 32 is best") == 1
+    assert "A pool has a size." in told
+    assert "# K-00" not in told
+
+
 def test_an_atom_is_got_by_its_id(agent, context, fly):
     assert agent("get", "EXP-001").json["path"] == "root:projects/fly/experiments/EXP-001.md"
     context("init", "--project", "swim")
