@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from memory_sidecar.core.language import NO_CODE
 
@@ -23,109 +24,87 @@ _NOT_ENGLISH = (
     r"((ar|bg|bn|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|ko|nl|no|pl|pt|ro|ru|sv|th|tr|uk|vi|zh)"
     r"([-_](br|cn|hans|hant|hk|pt|tw))?|(?!en)[a-z]{2}[-_](?-i:[A-Z]{2}))"
 )
-# Each kind of aside, a pattern of the paths of its files, and the words that ask for it.
+
+
+class _Aside(NamedTuple):
+    """A kind of aside."""
+
+    kind: str
+    paths: re.Pattern[str]  # matches those of its files
+    words: re.Pattern[str]  # matches a question that asks for it
+
+    @classmethod
+    def of(cls, kind: str, paths: str, words: str) -> _Aside:
+        return cls(kind, re.compile(paths, re.IGNORECASE), re.compile(words, re.IGNORECASE))
+
+
 _ASIDES = (
-    (
+    _Aside.of(
         "tests",
-        re.compile(
-            r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/|lib/(.*/)?\w+_test/).*?("
-            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
-            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
-            r"|\.(feature|caddyfiletest)$|^x?t/|(^|/)fuzz(ing|ers?)?/)",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|fixtures?|mocks?"
-            r"|unittest|flaky|fuzz\w*)\b",
-            re.IGNORECASE,
-        ),
+        r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/|lib/(.*/)?\w+_test/).*?("
+        r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
+        r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
+        r"|\.(feature|caddyfiletest)$|^x?t/|(^|/)fuzz(ing|ers?)?/)",
+        r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|fixtures?|mocks?"
+        r"|unittest|flaky|fuzz\w*)\b",
     ),
-    (
+    _Aside.of(
         "docs",
-        re.compile(
-            rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi|dox)$"
-            r"|^(doc|manual|src/site|changelogs?|newsfragments|release[_-]?notes)/"
-            r"|(^|/)(docs|documentation(-\w+)?|man)/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
-            r"|examples?|typos?|markdown|links?|contributing|license|faq"
-            r"|wiki|website)\b",
-            re.IGNORECASE,
-        ),
+        rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi|dox)$"
+        r"|^(doc|manual|src/site|changelogs?|newsfragments|release[_-]?notes)/"
+        r"|(^|/)(docs|documentation(-\w+)?|man)/",
+        r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
+        r"|examples?|typos?|markdown|links?|contributing|license|faq"
+        r"|wiki|website)\b",
     ),
-    (
+    _Aside.of(
         "data",
-        re.compile(
-            r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?)/"
-            r"|-lock\.ya?ml$|^tags$|(^|/)PKG-INFO$"
-            # Translations, which repeat each message of the sources; `en-US` may be these.
-            r"|\.(po|pot|xliff?|arb)$|(^|/)(locales?|i18n|l10n|translations?|resources/lang)/(.*/)?"
-            r"(?!(en([-_]us)?|db|go|js|py|rb|ts|ui)[./]|(db|go|js|py|rb|ts|ui)[-_])"
-            r"[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
-            r"|(^|/)translations/\w+_\w+\.ts$|(^|/)(?!(base|en)\.)[a-z-]{2,7}\.lproj/"
-            r"|(bundle|labels|messages|strings)_(?!en(_us)?\.)[a-z]{2}(_[a-z]{2})?\.properties$"
-            r"|(^|/)values-[a-z]{2}(-r[a-z]{2})?/"
-            r"|\.xcodeproj/|(^|/)api/[^/]+\.api$|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
-            r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
-            r"|Makefile\.in|ylwrap)$",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(json\w*|schemas?|csv|svg|data|datasets?|fixtures?|snapshots?|config\w*|settings?"
-            r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*|bundled)\b",
-            re.IGNORECASE,
-        ),
+        r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
+        r"|(^|/)(fixtures?|__testfixtures__|(__)?snapshots?(__)?)/"
+        r"|-lock\.ya?ml$|^tags$|(^|/)PKG-INFO$"
+        # Translations, which repeat each message of the sources; `en-US` may be these.
+        r"|\.(po|pot|xliff?|arb)$|(^|/)(locales?|i18n|l10n|translations?|resources/lang)/(.*/)?"
+        r"(?!(en([-_]us)?|db|go|js|py|rb|ts|ui)[./]|(db|go|js|py|rb|ts|ui)[-_])"
+        r"[a-z]{2}([-_][a-z]{2,4})?(/|\.(php|ya?ml|[jt]s)$)"
+        r"|(^|/)translations/\w+_\w+\.ts$|(^|/)(?!(base|en)\.)[a-z-]{2,7}\.lproj/"
+        r"|(bundle|labels|messages|strings)_(?!en(_us)?\.)[a-z]{2}(_[a-z]{2})?\.properties$"
+        r"|(^|/)values-[a-z]{2}(-r[a-z]{2})?/"
+        r"|\.xcodeproj/|(^|/)api/[^/]+\.api$|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
+        r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
+        r"|Makefile\.in|ylwrap)$",
+        r"\b(json\w*|schemas?|csv|svg|data|datasets?|fixtures?|snapshots?|config\w*|settings?"
+        r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*|bundled)\b",
     ),
-    (
+    _Aside.of(
         "translations",  # of prose into other languages than English
-        re.compile(
-            r"(^|/)readme[._-]"
-            rf"{_NOT_ENGLISH}(?=\.[^/]+$)|\.{_NOT_ENGLISH}(?=\.(md|mdx|rst|adoc|html?)$)"
-            r"|(^|/)(docs?|documentation|i18n|locales?|manual|readmes?|translations?|website)/"
-            rf"(.*/)?{_NOT_ENGLISH}/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(translat\w*|locali[sz]\w*|i18n|l10n|arabic|chinese|dutch|french|german|italian"
-            r"|japanese|korean|polish|portuguese|russian|spanish|turkish)\b|[^\W\d_a-z]"
-            # Words of other languages, for a question that is not asked in English.
-            r"|\b(comment \w+[ei]r|les|des|une|der|das|eine?[mnrs]?|wie|wo|como|los|las|para|gli"
-            r"|della|het|een)\b",
-            re.IGNORECASE,
-        ),
+        r"(^|/)readme[._-]"
+        rf"{_NOT_ENGLISH}(?=\.[^/]+$)|\.{_NOT_ENGLISH}(?=\.(md|mdx|rst|adoc|html?)$)"
+        r"|(^|/)(docs?|documentation|i18n|locales?|manual|readmes?|translations?|website)/"
+        rf"(.*/)?{_NOT_ENGLISH}/",
+        r"\b(translat\w*|locali[sz]\w*|i18n|l10n|arabic|chinese|dutch|french|german|italian"
+        r"|japanese|korean|polish|portuguese|russian|spanish|turkish)\b|[^\W\d_a-z]"
+        # Words of other languages, for a question that is not asked in English.
+        r"|\b(comment \w+[ei]r|les|des|une|der|das|eine?[mnrs]?|wie|wo|como|los|las|para|gli"
+        r"|della|het|een)\b",
     ),
-    (
+    _Aside.of(
         "vendored",  # or generated; not "data": "which package" asks for no third-party code
-        re.compile(
-            r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party|[\w-]+-dist)/"
-            r"|(^|/)sqlite3(ext)?\.[ch]$"
-            r"|^(deps|extern(als?)?|subprojects)/|\.(freezed|g|mapper|mocks)\.dart$"
-            r"|(^|/)priv/static/|\.min\.(?:[cm]?js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
-            re.IGNORECASE,
-        ),
-        re.compile(r"\b(generated|vendor\w*|bundled|third[ -]party)\b", re.IGNORECASE),
+        r"(^|/)(generated|_?vendor(s|ed)?|bundled|(third|3rd)[_-]?party|[\w-]+-dist)/"
+        r"|(^|/)sqlite3(ext)?\.[ch]$"
+        r"|^(deps|extern(als?)?|subprojects)/|\.(freezed|g|mapper|mocks)\.dart$"
+        r"|(^|/)priv/static/|\.min\.(?:[cm]?js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
+        r"\b(generated|vendor\w*|bundled|third[ -]party)\b",
     ),
-    (
+    _Aside.of(
         "examples",
-        re.compile(
-            r"(^|[/._-])(examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
-            r"|(^|[/.])playgrounds?/|(?-i:(^|[/.])(Examples?|Samples?|Demos?)(\.\w+)+/)",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(examples?|samples?|demos?|playgrounds?|tutorials?|benchmark\w*)\b", re.IGNORECASE
-        ),
+        r"(^|[/._-])(examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
+        r"|(^|[/.])playgrounds?/|(?-i:(^|[/.])(Examples?|Samples?|Demos?)(\.\w+)+/)",
+        r"\b(examples?|samples?|demos?|playgrounds?|tutorials?|benchmark\w*)\b",
     ),
-    (
+    _Aside.of(
         "declarations",  # of types, beside the JavaScript or Ruby that they describe
-        re.compile(r"\.d\.[cm]?ts$|\.rb[is]$", re.IGNORECASE),
-        re.compile(
-            r"\b(typ(e[ds]?|ings?)|typescript|interfaces?|declar\w+|overloads?|generics?)\b",
-            re.IGNORECASE,
-        ),
+        r"\.d\.[cm]?ts$|\.rb[is]$",
+        r"\b(typ(e[ds]?|ings?)|typescript|interfaces?|declar\w+|overloads?|generics?)\b",
     ),
 )
 
@@ -160,9 +139,9 @@ def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
     If it asks for a guide, these are all kinds but docs, and translations if it asks for these.
     """
     text = _FOR_TESTS.sub("", text)
-    asides = frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
+    asides = frozenset(each.kind for each in _ASIDES if not each.words.search(text))
     if asks_for_guide:
-        every = frozenset(kind for kind, _, _ in _ASIDES)
+        every = frozenset(each.kind for each in _ASIDES)
         return every - {"docs"} - ({"translations"} - asides)
     return without_docs(asides) if _HOW_TO.search(text) else asides
 
@@ -190,7 +169,7 @@ def is_code(path: str, language: str) -> bool:
 @lru_cache(maxsize=1 << 14)  # every question asks for the same paths
 def asides_of(path: str) -> frozenset[str]:
     """Return the kinds of asides that the file at `path` is; most files are of none."""
-    kinds = frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
+    kinds = frozenset(each.kind for each in _ASIDES if each.paths.search(path))
     is_log = _CHANGES.search(path) and PROSE.search(path)
     return kinds | {"changes"} if is_log else kinds
 
