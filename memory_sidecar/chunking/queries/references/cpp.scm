@@ -1,24 +1,6 @@
 ; C++. `Base(x)` in a list of initializers may be a base or a field: an attribute. The
 ; grammar reads some expressions, such as `Color::Red;`, as declarations: their names are types.
-(identifier) @other
-(type_identifier) @type
-(call_expression function: [
-  (identifier) @call
-  (field_expression field: (field_identifier) @call)])
-(preproc_include path: [(system_lib_string) @path (string_literal (string_content) @path)])
-(field_expression field: (field_identifier) @attribute)
-[(declaration) (compound_literal_expression)] @literal
-(initializer_pair designator: (field_designator) value: (initializer_list) @literal)
-(initializer_pair designator: (field_designator (field_identifier) @key))
-(enumerator name: (identifier) @never)
-(type_definition declarator: (type_identifier) @never)
-(type_definition declarator: (_ declarator: (type_identifier) @never))
-(function_declarator declarator: (identifier) @never)
-(preproc_def name: (identifier) @never)
-(preproc_function_def name: (identifier) @never)
-(preproc_params (identifier) @bound)
-[(preproc_def value: (_) @tokens) (preproc_function_def value: (_) @tokens)]
-(_ declarator: (identifier) @bound)
+; include c
 (call_expression function: [
   (template_function name: (identifier) @call)
   (field_expression field: (template_method name: (field_identifier) @call))
@@ -35,9 +17,6 @@
 (field_initializer [(field_identifier) @attribute (template_method name: (field_identifier) @attribute)])
 (namespace_identifier) @other
 (class_specifier name: (type_identifier) @never body: (_))
-(struct_specifier name: (type_identifier) @never body: (_))
-(union_specifier name: (type_identifier) @never body: (_))
-(enum_specifier name: (type_identifier) @never body: (_))
 (namespace_definition name: [(namespace_identifier) @never (nested_namespace_specifier (namespace_identifier) @never)])
 (alias_declaration name: (type_identifier) @never)
 (concept_definition name: (identifier) @never)
