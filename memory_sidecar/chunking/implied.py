@@ -48,11 +48,18 @@ def implied_names(
     spelled: bytes,
     defined: Container[int],
 ) -> Iterator[tuple[str, int, Literal["type", "call", "other"], str]]:
-    """Yield the names with their rows, uses and receivers: of `@suffixed`, of `@chained` classes.
+    """Yield the names that `captures` and respelled macros imply: with row, use and receiver.
 
-    Also those in `@tokens`, the methods in `@pair`, those that symbols name, and the macros of
-    `data` that are blank in `spelled`, which was parsed. `defined` holds the first bytes of the
-    names of definitions.
+        capture                    stands for                 and implies
+        ────────────────────────────────────────────────────────────────────────────────────────
+        `@pair`                    `[$this, "pay"]` of PHP    the method, behind its class
+        `@told` `@sent` `@passed`  symbols of Ruby            the methods that they name
+        `@suffixed`                `[Audited]` of C#          the class `AuditedAttribute`
+        `@chained`                 `: base(…)`, `: this(…)`   the class that is constructed
+        `@tokens`                  the value of a macro of C  the names in it, but for `@bound` ones
+
+    Macros of `data` are implied that are blank in `spelled`, which was parsed (`chunking.misread`).
+    `defined` holds the first bytes of the names of definitions, which no symbol of Ruby implies.
     """
     for node in captures.get("pair", ()):
         if found := _CALLABLE.fullmatch(data, *node.byte_range):

@@ -3,16 +3,23 @@
     file ──uses a name──▶ file that defines it      PageRank over the files
     rank of a definition = √(number of files using it), times its share of what these pass on
 
+    a use of                            counts
+    ─────────────────────────────────────────────────────────────────────────────────
+    a name that many files define       less, the more these are
+    what is in a test or an example,    less
+      or looks private
+    a method                            in files that name its class or object
+    a top of a JavaScript module        in files that import it
+    a function                          where it stands bare, or behind the name of its file
+    a type of C#                        where it stands bare, or behind what it lies in; no `using`
+    what is inside a function, or a     nowhere in other files
+      member of a private class
+
 Vendored, generated and data files, and stubs beside their Python module, are not shown and their
-uses do not count, unless the map starts from such a file. A use counts less if many files, these
-included, define its name, and if the definition is in a test or an example or looks private. A
-method counts as used only by files that name its class or object; a top-level name of a JavaScript
-module, only by files that import it; a function, only where it stands bare or behind the name of
-its file; a type of C#, only where it stands bare or behind what it lies in, and no `using` counts;
-a function inside another or a member of a private class, by no other file. For a question, the
-files that answer it also lead to what they define themselves. In a map from a file or a question,
-what all files lead to ranks below what the starting files lead to, and the number of users does not
-count. A map of a folder has what the files in it define, as all files rank it.
+uses do not count, unless the map starts from such a file. In a map from a file or a question, what
+all files lead to ranks below what the starting files lead to, and the number of users does not
+count; the files that answer a question also lead to what they define themselves. A map of a folder
+has what the files in it define, as all files rank it.
 """
 
 from __future__ import annotations

@@ -52,31 +52,46 @@ TIME = re.compile(
         |for)\ )?
     (?P<the>the\ )?(?:
       (?:(?P<week>week\ of\ )|{_WEEKDAY},?\ )?(?:the\ )?(?:
+        # 2026-04-24, 2026/04/24, 2026-04
         (?P<iso>\d{{4}}(?:-\d\d(?:-\d\d)?|/\d\d/\d\d))(?!T|\ \d\d?:)
+      # 24.4.2026, 24-Apr-2026
       | (?P<numeric>\d\d?(?P<mark>[./-])(?:\d\d?|{_MONTH})(?P=mark)\d{{4}})
+      # the 24th of April 2026, 3 to 5 May
       | (?:(?P<first>{_DAY})\ ?(?:-|to|and|until)\ ?)?
         (?P<day>{_DAY})\ (?:of\ )?(?P<day_month>{_MONTH})(?:,?\ (?P<day_year>{_YEAR}))?
+      # April 24-26, 2026
       | (?P<month_day>{_MONTH})\.?\ (?P<of_month>{_DAY})(?:\ ?(?:-|to)\ ?(?P<to_day>{_DAY}))?
         (?:,?\ (?P<of_year>{_YEAR}))?)
+    # the 24th, the 24th of last month
     | (?P<nth>{_NTH})(?P<nth_of>\ of\ last\ month|)
       (?=$|[?.!,;:]|\ (?:we|i|you|they|what|which|why|how|did|was|were|had|about)\b)
+    # early June, last March, April of last year
     | (?P<month_part>{_PART})?(?P<which_month>(?:last|this|past|this\ past|week\ of)\ )?
       (?P<month>{_MONTH})(?:,?\ (?:of\ )?(?P<month_year>{_OF_YEAR}))?
+    # Q2 2026, the first half of last year
     | (?P<quarter>Q[1-4]|H[12]|(?:first|second|third|fourth)\ (?:quarter|half))
       (?:\ (?:of\ )?(?P<quarter_year>{_OF_YEAR}))?
+    # 2026, late 2025
     | (?P<year_part>{_PART})?(?P<year>(?:19|20)\d\d)
+    # last summer, spring of 2026
     | (?P<which_season>(?:last|this|past)\ )?(?P<season>{"|".join(_SEASONS)})
       (?:\ (?:of\ )?(?P<season_year>{_OF_YEAR}))?
     | (?:calendar\ week|[CK]W)\ ?(?P<calendar_week>\d\d?)
+    # yesterday morning, the other day
     | (?P<near>day\ before\ yesterday|yesterday(?:\ {_DAYTIME})?|last\ night|today|tonight
       |this\ {_DAYTIME}|other\ day)
+    # a week ago, two or three months ago, two Fridays ago, a day or so ago
     | (?P<ago>{_COUNT})(?:(?:\ ?-\ ?|\ or\ |\ to\ )(?P<ago_to>{_COUNT}))?
       \ (?P<ago_unit>{_UNIT}|{_WEEKDAY})s?(?P<ago_more>\ or\ (?:two|so))?\ ago
+    # in the last three days
     | (?:last|past)\ (?P<back>{_COUNT})\ (?P<back_unit>{_UNIT})s?(?!\ of\ the\b)
+    # this week, late last year
     | (?P<unit_part>{_PART})?(?P<which>last|previous|past|this)
       \ (?P<unit>hour|week|month|quarter|year)(?!\ of\ the\b)
+    # the Friday before last
     | (?P<before_last>week|weekend|{_WEEKDAY})\ before\ last
     | (?P<which_weekend>(?:last|this|past)\ )?(?P<weekend>weekend)
+    # on Monday, last Tuesday evening, Friday of last week
     | (?P<last>(?:last|previous|past|this)\ )?(?P<weekday>{_WEEKDAY})(?:\ (?P<daytime>{_DAYTIME}))?
       (?P<last_week>(?:\ of)?\ last\ week)?
     )(?![\w`"/(-]|'(?!s\b|\ )|\.\w)
