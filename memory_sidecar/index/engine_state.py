@@ -108,7 +108,8 @@ def kept_aside(paths: StorePaths) -> list[Path]:
 def drop_aside(paths: StorePaths) -> None:
     """Delete what `kept_aside` lists, as far as the disk allows, but no file of another program."""
     kept = kept_aside(paths)
-    if is_ours(paths.db.with_name(f"{paths.db.name}.old")):
+    old = paths.db.with_name(f"{paths.db.name}.old")
+    if old in kept and is_ours(old):
         for file in (each for each in kept if each.is_file()):
             with suppress(OSError):
                 file.unlink()

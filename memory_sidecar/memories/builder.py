@@ -51,7 +51,7 @@ from memory_sidecar.memories.walk import walk_memories
 
 _VERSION = f"memories 10, chunks {CHUNKER_VERSION}"
 _TEMPLATES = re.compile(r"(?:.*/)?(?:(_templates)|templates?)/.*", re.IGNORECASE)
-_PLACE_TO_FILL_IN = re.compile(rb"\{\{.*?\}\}|<%.*?%>")
+_PLACE_TO_FILL_IN = re.compile(rb"\{\{[^{}\n]*\}\}|<%[^%\n]*%>")
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 
 
