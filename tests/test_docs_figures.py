@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.agents import beginning, team_files, watching
+from memory_sidecar.agents import beginning, team_files, watching, written
 from memory_sidecar.chunking.references import has_references
 from memory_sidecar.cli import call, search, web
 from memory_sidecar.code import clones
@@ -17,8 +17,8 @@ from memory_sidecar.daemon import start
 from memory_sidecar.disk import atoms, frontmatter, read, usage
 from memory_sidecar.embedding import embedder
 from memory_sidecar.grep.dialects import DIALECTS
-from memory_sidecar.index import asking, database, watched
-from memory_sidecar.memories import draft, hit
+from memory_sidecar.index import asking, database, lacks, watched
+from memory_sidecar.memories import directory, draft, hit, reads
 from memory_sidecar.sessions import parts
 from memory_sidecar.sessions import ranking as of_sessions
 from memory_sidecar.team import code_read, connection, lease, link
@@ -33,11 +33,22 @@ LANGUAGES = {name for name in language.LANGUAGES if has_references(name)}
 
 FIGURES = [  # a page, its words with the number, and that of the code
     ("README.md", "through twenty-three languages", len(LANGUAGES)),
+    ("architecture.md", "that has none (`index/database.py`) | 10 s", database.MISSING_PATIENCE_S),
+    ("architecture.md", "rows of that source (`index/lacks.py`) | 2 s", lacks.REST_S),
+    ("architecture.md", "(`index/database.py`) | half a second", database.FIRST_LOOK_S),
+    ("architecture.md", "(`index/asking.py`) | half a second", asking.RENAMED_PATIENCE_S),
+    ("architecture.md", "for vectors (`agents/written.py`) | 10 s", written.EMBED_WITHIN_S),
+    ("architecture.md", "counted (`memories/reads.py`) | .2 s", reads.WAIT_S),
+    ("architecture.md", "the database (`index/database.py`) | 10 s", database.STORE_PATIENCE_S),
+    ("architecture.md", "index run (`index/database.py`) | 60 s", database.INDEX_PATIENCE_S),
+    ("architecture.md", "(`memories/directory.py`) | 60 s", directory.LOCK_PATIENCE_S),
+    ("architecture.md", "the team (`agents/team_files.py`) | 1 s", team_files.SHORT_WAIT_S),
+    ("architecture.md", "and `pull` (`agents/team_files.py`) | 30 s", team_files.WAIT_S),
     ("commands.md", "shows five hits", search.TOP_K_ON_TERMINAL),
     ("commands.md", "Elsewhere it prints ten", search.TOP_K),
     ("context.md", "atoms over two weeks old", atoms.COLD_AFTER.days / 7),
     ("daemon.md", "stops within ten seconds", start.END_TIMEOUT_S + 1),
-    ("daemon.md", "Questions wait for that, up to 10 s", database.MISSING_PATIENCE_S),
+    ("daemon.md", "Questions wait up to 10 s for first rows", database.MISSING_PATIENCE_S),
     ("hooks.md", "at most 12 memories", beginning.OF_PROJECT + beginning.OF_NONE),
     ("hooks.md", "the last three sessions", beginning.SESSIONS),
     ("host-csharp.md", "that takes 32 MiB", call.MAX_INPUT_BYTES >> 20),
