@@ -301,9 +301,9 @@ class Debouncer:
         return not self._paths
 
     @property
-    def count(self) -> int:
-        """The number of waiting paths; 1 if the whole source waits."""
-        return len(self._paths)
+    def paths(self) -> frozenset[str]:
+        """The waiting paths; EVERYTHING if the whole source waits."""
+        return frozenset(self._paths)
 
     @property
     def is_everything(self) -> bool:

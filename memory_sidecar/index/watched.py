@@ -37,7 +37,7 @@ class LiveState:
     """How current a watched source is, as `status` shows it."""
 
     is_current: Annotated[bool, about("nothing saved up to now waits to be indexed")]
-    waiting: Annotated[int, about("files and folders that changed and are still to be looked at")]
+    waiting: Annotated[int, about("files and new folders that are still to be looked at")]
     is_rescanned: Annotated[bool, about("all of it changed, perhaps, and is still to be looked at")]
     indexing: Annotated[FilesUnderWay | None, about("what is being indexed now")]
     refreshed_at: Annotated[Time | None, about("null: not since the process or the database began")]
@@ -157,13 +157,13 @@ class WatchedSource:
         """`stuck`: why the database cannot be written, shown if changes wait; "" if it can."""
         with self._lock:
             begun = self._begun_with if self._passes and not indexing else frozenset()
-            waiting = self._gathering.count + len(begun)
+            waiting = self._gathering.paths | begun
             error = self.error or (stuck if waiting else "")
             is_behind = waiting or self._passes or self.refreshed_at is None
             is_behind = is_behind or self._watch.has_broken_off
             return LiveState(
                 is_current=not is_behind and not self.error,
-                waiting=waiting,
+                waiting=len(waiting - self._folders),  # a known folder is only listed again
                 is_rescanned=self._gathering.is_everything or begun == EVERYTHING,
                 indexing=indexing,
                 refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,

@@ -360,7 +360,9 @@ def test_folders_new_to_the_watch_are_looked_at_before_anything_is_embedded(sour
     assert watched.begin(lambda: (), everything=True) == EVERYTHING
     watched.record(lambda: outcome, None, clock=system_clock)
     assert watched.due_s <= clock.now_s
+    assert (watched.state(None).waiting, watched.state(None).is_current) == (0, False)
     assert watched.begin(lambda: (), everything=False) == {"shop"}
+    assert (watched.state(None).waiting, watched.state(None).is_current) == (0, False)
     watched.record(lambda: outcome, ["shop"], clock=system_clock)
     assert watched.state(None).is_current
     watched.close()
