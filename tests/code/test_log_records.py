@@ -38,6 +38,25 @@ from memory_sidecar.core.results import Silent
         ("raise Refused(message='cannot lock row')", "", ""),
         ("where is the level = 3 set", "", ""),
         ("cannot lock row", "", ""),
+        ("ERRO[0012] cannot lock row   id=47", "cannot lock row", ""),
+        (
+            '12:03:04Z\tERROR\tshop/lock.go:42\tcannot lock\t{"id": 47}',
+            "cannot lock",
+            "shop/lock.go:42",
+        ),
+        ("[10:12:03 ERR] cannot lock row", "cannot lock row", ""),
+        ('[2026-03-04 10:12:03] production.ERROR: cannot lock {"id":3} []', "cannot lock", ""),
+        ("fail: Shop.Lock[0]\n      cannot lock row", "      cannot lock row", "Shop.Lock"),
+        ("2026-03-04T10:12Z ERROR shop::lock: late: row id=4", "late: row", "shop::lock"),
+        ("ERROR:shop.lock:cannot lock row", "cannot lock row", "shop.lock"),
+        ("10:12:03,123 ERROR [main] c.acme.Lock - cannot lock", "cannot lock", "c.acme.Lock"),
+        ('E0304 10:12:03.123 12345 lock.go:42] "cannot lock" id=4', "cannot lock", "lock.go:42"),
+        ("worker-1  | 10:12:03 WARN [LOCK] late", "[LOCK] late", ""),
+        ("2026-03-04 10:12:03 [error    ] cannot lock      id=47", "cannot lock", ""),
+        ("ERROR handling in the parser", "", ""),
+        ("what does [ERROR] mean", "", ""),
+        ("error[E0308]: mismatched types", "", ""),
+        ("ERROR tests/test_lock.py::test_late - Late", "", ""),
     ],
 )
 def test_a_record_says_its_message_and_errors(text, said, by):
@@ -57,6 +76,7 @@ SHOP = {
     [
         ('time=2026-03-04 level=error env=production msg="Rows locked" user_id=3', "lock.py"),
         ('{"level":"error","time":"2026-03-04","env":"production","msg":"Rows locked"}', "lock.py"),
+        ("2026-03-04 10:12:03 ERROR Rows locked env=production user_id=3", "lock.py"),
         ('level=error caller=level.py:1 msg="Rows counted"', "level.py"),
     ],
 )
