@@ -142,7 +142,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     if at_lines:
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
-    elif (is_about_name or names.is_single_word) and not keys:
+    elif (is_about_name or names.is_single_word) and not (keys or called):
         at_lines = chunks_declaring(asked, question, rows)
         literal_ids = [*literal_ids, *at_lines]
     qualified = _chunks_of_qualified(asked, question, rows) if is_about_name else set()

@@ -63,3 +63,10 @@ def test_a_field_that_many_declare_leads_to_none(make_codebase, project):
     write_tree(project, FILES | {f"src/till_{name}.rs": other for name in "abc"})
     search = search_in(project, make_codebase())
     assert search("where is till_mode logged")[0].score < NAMED_FROM
+
+
+def test_a_name_alone_leads_to_the_file_that_is_called_so(make_codebase, project):
+    write_tree(project, FILES | {"src/till_mode.rs": "pub fn choose() -> u32 {\n    3\n}\n"})
+    search = search_in(project, make_codebase())
+    assert search("till_mode")[0].filename == "src/till_mode.rs"
+    assert search("what is the till_mode default")[0].filename == "src/options.rs"
