@@ -26,9 +26,8 @@ _CHANGE = re.compile(
     r"|(?:was|were) (?:removed|dropped|replaced|moved|raised|lowered|shortened)"
     r"|jetzt|nicht mehr|kein\w* mehr)\b"
 )
-_ADDITION = re.compile(
-    r"\b(?:also|too|as well|even|auch)\b"
-)  # beside the older text, not against it
+# Of what stands beside the older text, not against it.
+_ADDITION = re.compile(r"\b(?:also|too|as well|even|auch)\b")
 _NUMBER = re.compile(rf"(\d[\d,.]*\d|\d|\b(?:{'|'.join(NUMBERS)})\b)\s*([^\W\d_]+|%)?")
 _DIGITS = re.compile(r"\d+")
 _CLAUSE_END = re.compile(r"[,;:.!?]\s|\n|\b(?:because|by|weil)\b")
@@ -73,8 +72,7 @@ def _denies(text: str, other: str) -> bool:
 
 def _takes_back(text: str, cue: re.Pattern[str], said: set[str]) -> bool:
     """Whether a clause of `text` has the `cue`, and no words of its own but those `said`."""
-    clauses = [clause for clause in _CLAUSE_END.split(text) if cue.search(clause)]
-    subjects = [_subject(clause) for clause in clauses]
+    subjects = (_subject(clause) for clause in _CLAUSE_END.split(text) if cue.search(clause))
     return any(subject and subject <= said for subject in subjects)
 
 
