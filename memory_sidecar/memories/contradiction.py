@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from memory_sidecar.core.number_words import NUMBERS
 from memory_sidecar.index.words import STOPWORDS, folded
@@ -70,16 +71,17 @@ def _denies(text: str, other: str) -> bool:
     )
 
 
-def _takes_back(text: str, cue: re.Pattern[str], said: set[str]) -> bool:
+def _takes_back(text: str, cue: re.Pattern[str], said: frozenset[str]) -> bool:
     """Whether a clause of `text` has the `cue`, and no words of its own but those `said`."""
     subjects = (_subject(clause) for clause in _CLAUSE_END.split(text) if cue.search(clause))
     return any(subject and subject <= said for subject in subjects)
 
 
-def _subject(text: str) -> set[str]:
+@lru_cache(maxsize=64)  # a new text is compared with up to 20 others, clause by clause
+def _subject(text: str) -> frozenset[str]:
     """Return the words of `text` that say what it is about, without their endings."""
     words = _WORD.findall(_DENIAL.sub(" ", _CHANGE.sub(" ", text)))
-    return {_ENDING.sub("", word) for word in words if word not in _EMPTY}
+    return frozenset(_ENDING.sub("", word) for word in words if word not in _EMPTY)
 
 
 def _count_otherwise(older: str, newer: str) -> bool:
